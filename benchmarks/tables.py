@@ -2,8 +2,8 @@
 
 Against `numpy.take` of as many known rows: lookups, and pushes of rows that were looked up, row-wise Adagrad of 16 weights. Against
 torch's `nn.Embedding(sparse=True)` with its Adagrad: a click model of 26 ids and an MLP of 416-128-64-1. CPU seconds of this
-process, the least of several; all take turns, so that other load hits all alike. Copies for checkpoints: see `table_copies`. With
-`--jobs`, whole jobs: see `table_asking`, `table_caching`."""
+process, the least of several; all take turns, so that other load hits all alike. Copies for checkpoints: see `table_copies`; a
+table that is bounded in memory: see `table_memory`. With `--jobs`, whole jobs: see `table_asking`, `table_caching`."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from benchmarks.common import table
 from benchmarks.table_asking import asking_ratio
 from benchmarks.table_caching import caching_ratios
 from benchmarks.table_copies import copy_ratios
+from benchmarks.table_memory import memory_ratios
 from gradstream import nn as gnn
 from gradstream.center.tables.table import EmbeddingTable
 from gradstream.spec.tables import TableSpec
@@ -142,6 +143,7 @@ def main() -> None:
     args = parser.parse_args()
     ratios = table_ratios(args.rows, min(args.keys, args.rows), args.rounds)
     seconds = model_seconds(args.model_rows, args.rounds)
+    ratios |= memory_ratios(Ctr, (BATCH, FIELDS), args.rows, args.rounds, ROWWISE)
     if args.jobs:
         ratios["asked"] = asking_ratio(1.0, 100, 3)
         ratios["cache_bytes"], ratios["cache_auc"] = caching_ratios(4, 100_000)
@@ -157,6 +159,12 @@ def main() -> None:
         ("longest exchange during an export", "p99 otherwise", f"{ratios['export']:.2f}", "at most 2"),
         ("a shrink that evicts nothing", "p99 otherwise", f"{ratios['shrink']:.2f}", "at most 2"),
         ("step of the click model", "torch, sparse=True", f"{seconds['torch'] / seconds['table']:.2f}", "at least 1.4"),
+    ]
+    rows += [
+        ("step of the click model, a tenth of the rows in memory", "all", f"{ratios['bounded']:.2f}", "at least 0.5"),
+        ("lookup and push alone, a tenth of the rows in memory", "all", f"{ratios['bounded_exchange']:.2f}", ""),
+        ("looked-up rows that came from the disk", "all looked up", f"{ratios['from_disk']:.2f}", ""),
+        ("memory of that table", "all in memory", f"{ratios['bounded_memory']:.2f}", ""),
     ]
     if args.jobs:
         rows += [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from gradstream import metrics
 from gradstream.center.ledger import Decision, StarvationDetector
@@ -17,6 +18,9 @@ from gradstream.wire.telemetry.reporter import Reporter
 from ps_node.memory_left import memory_left
 from ps_node.settings import ServerSettings
 from ps_node.version_times import VersionTimes
+
+if TYPE_CHECKING:
+    from gradstream.center.tables.hosted import HostedTables  # needs numba, which jobs without tables never import
 
 MAX_TABLES = 64
 """Tables whose rows are reported one by one."""
@@ -158,6 +162,21 @@ def _table_values(center: Center) -> dict[Metric, float]:
         metrics.KEYS_MISSED: account.missed,
         metrics.KEYS_DROPPED: account.dropped,
     }
+    values |= _cold_values(center.tables)
     if staleness.keys:
         values |= {metrics.ROW_STALENESS: staleness.mean, metrics.ROW_STALENESS_HIGHEST: staleness.highest}
     return values | {metrics.rows_of_table(table.name): table.alive for table in tables[:MAX_TABLES] if len(table.name) <= _LONGEST}
+
+
+def _cold_values(hosted: HostedTables) -> dict[Metric, float]:
+    """The rows on the disk; empty if no table is bounded in memory."""
+    tiers = [table.tier for table in hosted.tables.values() if table.tier]
+    if not tiers:
+        return {}
+    values: dict[Metric, float] = {
+        metrics.ROWS_COLD: sum(tier.cold for tier in tiers),
+        metrics.COLD_BYTES: sum(tier.file_bytes for tier in tiers),
+        metrics.ROWS_BEYOND: sum(tier.in_memory - tier.bound for tier in tiers if tier.disk_error),
+    }
+    looked_up, cold = map(sum, zip(*(tier.take_lookups() for tier in tiers), strict=True))
+    return values | ({metrics.COLD_LOOKUPS: cold / looked_up} if looked_up else {})

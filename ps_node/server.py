@@ -28,6 +28,7 @@ from gradstream.center.entries import (
     Saved,
     seq_of,
 )
+from gradstream.center.parameters.hosting import TableHosting
 from gradstream.center.shard import Shard, nowhere
 from gradstream.observations.histograms import Observations
 from gradstream.process.order import ProcessOrder
@@ -72,7 +73,7 @@ class Server:
         self._summaries = TableSummaries(order, settings.summary_every)
         self._redis = connect(access.url, user=access.user, password=access.password)
         self._j = order.plane_id
-        self.shard = Shard(order.spec, device, order.rank, rows_in_checkpoints=False)
+        self.shard = Shard(order.spec, device, TableHosting(order.spec, order.rank, folder, rows_in_checkpoints=False))
         self._staging = Staging(device) if device else None
         retransmissions = Retransmissions(lambda count: reporter.point(metrics.RETRANSMISSIONS, count))
         self._mailbox = Mailbox(self._redis, routes, order, settings, retransmissions)

@@ -13,7 +13,7 @@ from backend.progress.state import EVAL, Folded
 from gradstream.center.ledger import StarvedWorker
 from gradstream.gate import Gate
 from gradstream.process.watchdog import hang_sentences
-from gradstream.progress import alerts, damage, shared_memory
+from gradstream.progress import alerts, damage, full_disk, shared_memory
 from gradstream.progress.evaluation_alerts import late_files_sentence, not_finite_sentence, overlap_sentence
 
 Found = Mapping[Any, Any]
@@ -112,6 +112,12 @@ def _describe_damage(_kept: Folded, _gate: Gate, found: Found) -> Iterator[Alert
         yield Alert(damage.sentence(who), who, {"source": who, "count": count})
 
 
+def _describe_full_disk(_kept: Folded, _gate: Gate, found: Found) -> Iterator[Alert]:
+    for who, rows in sorted(found.items()):
+        if rows:  # 0: the disk takes rows again
+            yield Alert(full_disk.sentence(who, rows), who, {"rows": rows})
+
+
 def _describe_full_machines(kept: Folded, _gate: Gate, found: Found) -> Iterator[Alert]:
     for label in sorted(found):
         yield Alert(kept.tables.sentence(label), label, {"memory_left": found[label]})
@@ -132,6 +138,7 @@ RULES: tuple[AlertRule, ...] = (
     AlertRule(_find_slow, _describe_slow, per_attempt=True),
     AlertRule(lambda kept: dict.fromkeys(kept.dropping), _describe_dropping),
     AlertRule(lambda kept: kept.shared_memory_shortfalls, _describe_shared_memory),
+    AlertRule(lambda kept: kept.rows_beyond, _describe_full_disk, per_attempt=True),
     AlertRule(lambda kept: kept.damaged, _describe_damage, shown=False),  # a resend has repaired it
     AlertRule(lambda kept: {"": kept.waits_for} if kept.waits_for else {}, _describe_sentences, recorded=False),  # by the scheduler
     AlertRule(lambda kept: kept.refused, _describe_sentences, recorded=False),  # by `service`, which bounds their number

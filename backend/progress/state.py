@@ -93,6 +93,8 @@ class Folded(BaseModel):
     """Workers that did not get their shared memory, in any attempt, with the bytes that each needed."""
     damaged: dict[str, int] = Field(default_factory=dict)
     """Processes that received corrupt messages, in any attempt, with their number of retransmissions."""
+    rows_beyond: dict[str, int] = Field(default_factory=dict)
+    """Servers whose disk took no more rows, in this attempt, with the rows that they keep in memory beyond it; 0: no more."""
     hanging: dict[str, Hang] = Field(default_factory=dict)
     """Processes of this attempt that take long to start, by label."""
     slow: dict[int, float] = Field(default_factory=dict)
@@ -112,22 +114,8 @@ class Folded(BaseModel):
     first_step_at: datetime | None = None
 
 
-_OF_ATTEMPT = (
-    "samples",
-    "version",
-    "loss",
-    "not_finite",
-    "throughput",
-    "remaining",
-    "done",
-    "figures",
-    "slow",
-    "hanging",
-    "waits_for",
-    "passes",
-    "exports",
-    "tables",
-)
+_COUNTED = ("samples", "version", "loss", "not_finite", "throughput", "remaining", "done", "figures", "passes")
+_OF_ATTEMPT = (*_COUNTED, "slow", "hanging", "waits_for", "exports", "tables", "rows_beyond")
 """Fields that begin anew with an attempt."""
 
 
@@ -175,6 +163,7 @@ def _take_batch(new: Folded, source: str, points: Sequence[Point], at: float) ->
             new.figures.take(source, point)
         elif point.name == metrics.RETRANSMISSIONS.name:
             _note_damage(new.damaged, label_of(source), int(point.value))
+    _note_rows_beyond(new.rows_beyond, label_of(source), [int(p.value) for p in finite if p.name == metrics.ROWS_BEYOND.name])
     if label_of(source) == _FIRST_SHARD:
         for point in finite:
             new.throughput.take(point, at)
@@ -226,6 +215,12 @@ def _note_odd_score(new: Folded, point: Point) -> None:
     _enter_score(new, key, None)
     if len(new.odd_scores) < _FAULTS:
         new.odd_scores.setdefault(key, point.samples)
+
+
+def _note_rows_beyond(known: dict[str, int], who: str, counts: Sequence[int]) -> None:
+    """Note the last count of a server, once its disk has been full; of a bounded number of servers."""
+    if counts and (who in known or (counts[-1] and len(known) < _DAMAGED)):
+        known[who] = counts[-1]
 
 
 def _note_damage(known: dict[str, int], who: str, count: int) -> None:

@@ -21,6 +21,7 @@ USUAL_BOUND = 4
 """Bound of the cache that is tried for a table without one."""
 
 if TYPE_CHECKING:
+    from gradstream.center.tables.table import EmbeddingTable
     from gradstream.model.working_rows import WorkingRows  # needs numba, which models without tables never import
 
 
@@ -36,6 +37,8 @@ class MeasuredTable:
     """Bytes of their rows."""
     row: int
     """Bytes of a row in the memory of its server, with its part of the index."""
+    cold: int = 0
+    """The same of a row whose weights lie on the disk; 0: the table is not bounded in memory."""
     samples: int = 0
     """Samples of the mini-batches."""
     distinct: int = 0
@@ -90,16 +93,17 @@ class TablesUnderMeasurement:
             self._push(name, found)
 
     def measured(self) -> dict[str, MeasuredTable]:
-        return {name: self._measured(name, table.row_nbytes) for name, table in self._tables.items()}
+        return {name: self._measured(name, table) for name, table in self._tables.items()}
 
-    def _measured(self, name: str, row: int) -> MeasuredTable:
-        n, counts, cache = max(1, self._batches), self._counts[name], self._tables[name].spec.cache
+    def _measured(self, name: str, table: EmbeddingTable) -> MeasuredTable:
+        n, counts, cache = max(1, self._batches), self._counts[name], table.spec.cache
         bound = cache.bound if cache else USUAL_BOUND
         return MeasuredTable(
             self._keys[name] / n,
             self._pushed[name] / n,
             self._looked_up[name] / n,
-            row,
+            table.row_nbytes,
+            table.cold_row_nbytes,
             len(counts.batches) * self._spec.batch_size,
             counts.distinct,
             counts.growth,

@@ -42,7 +42,7 @@ from gradstream.center.members import Members
 from gradstream.center.parameters.buffers import CenterBuffers
 from gradstream.center.parameters.center import Center
 from gradstream.center.parameters.drift import Drift
-from gradstream.center.parameters.hosting import new_tables, stored_tables
+from gradstream.center.parameters.hosting import TableHosting
 from gradstream.center.passes.closing import PassClosing
 from gradstream.center.passes.exports import ExportSchedule
 from gradstream.center.pushes import Pushes
@@ -67,14 +67,11 @@ def nowhere(response: Response) -> None:
 class Shard:
     """One shard of the center, its workers and its gate. `theta` and all vectors are this shard's slices."""
 
-    def __init__(
-        self, spec: JobSpec, device: torch.device | None = None, index: int = 0, *, rows_in_checkpoints: bool = True
-    ) -> None:
-        """`device`: holds theta and the vectors of payloads. None: the CPU, where a plain step is one pass. `index`: the number of
-        this shard, which decides the buckets of its tables. `rows_in_checkpoints`: False if the caller copies the tables of
-        `center` itself, before the next entry."""
-        self.spec, self._index = spec, index
-        self._state_of_checkpoint = partial(self.state, rows=rows_in_checkpoints)
+    def __init__(self, spec: JobSpec, device: torch.device | None = None, hosting: TableHosting | None = None) -> None:
+        """`device`: holds theta and the vectors of payloads. None: the CPU, where a plain step is one pass. `hosting`:
+        of its tables; default: shard 0."""
+        self.spec, self._hosting = spec, hosting or TableHosting(spec, 0)
+        self._state_of_checkpoint = partial(self.state, rows=self._hosting.rows_in_checkpoints)
         self._device, self._one_pass = device or torch.device("cpu"), device is None
         self.center: Center | None = None
         """None until the first `Init`."""
@@ -110,7 +107,7 @@ class Shard:
             case Init() if self.center is None and payload is not None:
                 buffers = payload.buffers and CenterBuffers(payload.buffers)
                 length = entry.epoch_samples, entry.total_samples
-                tables = new_tables(self.spec, dict(entry.tables), self._index, entry.epoch_samples)
+                tables = self._hosting.new_tables(dict(entry.tables), entry.epoch_samples)
                 theta = payload.x.clone()
                 self._adopt(Center(self.spec, theta, buffers, one_pass=self._one_pass, run_length=length, tables=tables))
             case Join():
@@ -286,7 +283,7 @@ class Shard:
 
     def load(self, state: dict[str, Any], rows: Iterable[StoredRows] = ()) -> None:
         """Resume from a checkpoint, before the first entry: the same numbers, new members. `rows`: those that `state` lacks."""
-        tables = stored_tables(self.spec, state["center"], self._index, rows)
+        tables = self._hosting.stored_tables(state["center"], rows)
         self._adopt(Center.load(self.spec, state["center"], self._device, one_pass=self._one_pass, tables=tables))
         self.members.load(state["members"])
         self.ledger.load(state["ledger"])

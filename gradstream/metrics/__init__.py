@@ -66,6 +66,24 @@ CANDIDATES = define_metric("table/candidates", "Candidates", "keys", "Keys witho
 TABLE_BYTES = define_metric(
     "table/bytes", "Memory of tables", "bytes", "Memory of rows, candidates and their index, by shard", "lower"
 )
+ROWS_COLD = define_metric(
+    "table/cold", "Cold rows", "rows", "Rows whose vectors lie on the disk, as their table is bounded in memory, by shard"
+)
+COLD_BYTES = define_metric("table/disk", "Disk of tables", "bytes", "Files of cold rows, by shard", "lower")
+COLD_LOOKUPS = define_metric(
+    "table/from_disk",
+    "Rows from the disk",
+    "1",
+    "Share of the looked-up keys whose rows lay on the disk since the point before, of tables that are bounded in memory, by shard",
+    "lower",
+)
+ROWS_BEYOND = define_metric(
+    "table/beyond",
+    "Rows beyond the bound",
+    "rows",
+    "Rows that stay in memory beyond their table's bound, since the disk takes no more, by shard",
+    "lower",
+)
 TABLE_MEMORY_LEFT = define_metric(
     "table/memory_left",
     "Memory left",

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from gradstream.center.entries import Entry, Payload, Response, moved_in_all
 from gradstream.center.ledger import Decision
+from gradstream.center.parameters.hosting import TableHosting
 from gradstream.center.parameters.slices import slices
 from gradstream.center.shard import Shard
 from gradstream.center.tables.payload import FoundRows, RowKeys, joined_shards, shard_part
@@ -43,7 +44,7 @@ def _watched(spec: JobSpec) -> JobSpec:
 class ShardedCenter:
     def __init__(self, spec: JobSpec, size: int, align: int) -> None:
         """`align`: where slices may begin; 1 splits even the tiny vectors of the toys."""
-        self.shards = [Shard(_watched(spec), index=k) for k in range(spec.roles.server.shards)]
+        self.shards = [Shard(_watched(spec), hosting=TableHosting(spec, k)) for k in range(spec.roles.server.shards)]
         self._pull_codec = spec.pull_codec
         self._slices = slices(size, len(self.shards), max(align, spec.codec.block))
 

@@ -130,6 +130,15 @@ class RowCacheSpec(SpecPart, frozen=True):
     )
 
 
+class TableMemory(SpecPart, frozen=True):
+    rows: Count = Field(
+        ge=1,
+        le=2**31 - 1,
+        description="Rows of the table whose vectors stay in the memory of its servers, of all together: those used last. The "
+        "others lie in files on the servers' disks",
+    )
+
+
 class TableSpec(SpecPart, frozen=True):
     rule: AnyRule = Field(AdagradRule(rowwise=True), description="Rule that turns gradients into steps")
     init: FirstValues | None = Field(None, description="First values of a row; default: uniform 0.05, or 0 for ftrl")
@@ -137,6 +146,9 @@ class TableSpec(SpecPart, frozen=True):
     keep: EvictionRule | None = Field(None, description="Rows to evict at a shrink; default: none")
     most: Count | None = Field(
         None, ge=1024, description="Rows of the table after a shrink, at most: 1/1024 of them in each bucket"
+    )
+    memory: TableMemory | None = Field(
+        None, description="Bound of the table's rows in memory; the others lie on disk, and no bit differs; default: all in memory"
     )
     score: ScoreWeights | None = Field(None, description="Weights of the score")
     shrink: ShrinkInterval | None = Field(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import expect
@@ -27,6 +28,25 @@ def job(client: Client) -> Job:
         "stop": {"epochs": 4},
         "export": {"every": "1s"},
     }
+    return trained(client, given)
+
+
+@pytest.fixture(scope="module")
+def cold_job(client: Client) -> Job:
+    """A job whose tables are bounded in memory."""
+    given = {
+        "name": "cold",
+        "workload": {"entrypoint": "planted_clicks:Clicks"},
+        "strategy": {"name": "async", "lr": 0.05},
+        "roles": {"worker": {"count": 1, "device": "cpu"}, "server": {"count": 1}},
+        "batch_size": 32,
+        "tables": {"default": {"memory": {"rows": 30}}},
+        "stop": {"epochs": 2},
+    }
+    return trained(client, given)
+
+
+def trained(client: Client, given: dict[str, Any]) -> Job:
     job = client.submit(JobSpec.model_validate(given), code=USERLAND)
     ended = client.wait(job.id, timeout=240)
     assert ended.status == "succeeded"
@@ -70,6 +90,24 @@ def test_every_row_and_every_key_of_each_server_is_accounted_for(
     for title in ("Row staleness", "Rows deep", "Rows wide"):
         expect(page.get_by_role("heading", name=title, exact=True)).to_be_visible()
     check_looks(page, f"tables-{width}-{scheme}")
+
+
+@every_look
+def test_rows_on_disk_are_in_the_account(width: int, scheme: str, look_at: OpenPage, client: Client, cold_job: Job) -> None:
+    page = look_at(f"/jobs/{cold_job.id}/tables", width=width, scheme=scheme)
+    rows = page.get_by_role("region", name="Rows of each server").get_by_role("row")
+    expect(rows).to_have_count(2)
+    names = ("made", "rows", "cold", "evicted", "disk")
+    told = {name: client.metrics(cold_job.id, names=[f"table/{name}"]) for name in names}
+    last = {name: [batch.points[-1][-1] for batch in batches][-1] for name, batches in told.items()}
+    assert min(last["cold"], last["disk"]) > 0
+    account = last["made"], last["rows"] - last["cold"], last["cold"], last["evicted"]
+    for place, shown in enumerate(account, 1):
+        expect(rows.nth(1).get_by_role("cell").nth(place)).to_have_text(f"{int(shown):,}")
+    expect(rows.nth(1).get_by_role("img", name="adds up")).to_be_visible()
+    for title in ("Cold rows", "Disk of tables", "Rows from the disk"):
+        expect(page.get_by_role("heading", name=title, exact=True)).to_be_visible()
+    check_looks(page, f"cold-{width}-{scheme}")
 
 
 def test_hottest_keys_and_one_key_with_the_reason_why_it_is_not_there(open_page: OpenPage, client: Client, job: Job) -> None:

@@ -110,10 +110,17 @@ def test_a_job_of_other_servers_starts_with_the_rows_of_one_that_has_ended(lab: 
         assert torch.equal(got[key], values), key
 
 
-@pytest.mark.parametrize("victim", ["worker-1", "server-1"])
-def test_under_bsp_rows_are_those_of_the_undisturbed_run_bit_for_bit(victim: str, lab: Lab, calm: Job, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("victim", "more"),
+    [("worker-1", {}), ("server-1", {}), ("server-1", {"memory": {"rows": 50}})],
+    ids=["worker", "server", "server with rows on disk"],
+)
+def test_under_bsp_rows_are_those_of_the_undisturbed_run_bit_for_bit(
+    victim: str, more: dict[str, Any], lab: Lab, calm: Job, tmp_path: Path
+) -> None:
     go = tmp_path / "go"
-    job = submit(lab, "disturbed", slow_until(go) | {"observes": True})
+    tables = {"default": FIELDS["tables"]["default"] | more}
+    job = submit(lab, "disturbed", slow_until(go) | {"observes": True}, tables=tables)
     eventually(lambda: "checkpoint 1 " in lab.messages(job) or None, "the first checkpoint")
     lab.kill(victim)
     go.touch()
@@ -123,6 +130,9 @@ def test_under_bsp_rows_are_those_of_the_undisturbed_run_bit_for_bit(victim: str
     for name, tensors in expected.items():
         for key, values in tensors.items():
             assert torch.equal(got[name][key], values), f"{name}: {key}"
+    if more:
+        assert min(last_of_shards(lab, job, "table/cold")) > 20
+        assert last_of_shards(lab, job, "table/beyond") == [0, 0]
     for figure in metrics.OBSERVED.values():
         last = [lab.points(each, figure.name)[-1] for each in (calm, job)]
         assert last[0].value == last[1].value, f"{figure.name}: each example counts once"

@@ -6400,6 +6400,14 @@ export interface components {
              */
             items: components["schemas"]["TableKey"][];
         };
+        /** TableMemory */
+        TableMemory: {
+            /**
+             * Rows
+             * @description Rows of the table whose vectors stay in the memory of its servers, of all together: those used last. The others lie in files on the servers' disks
+             */
+            rows: number;
+        };
         /**
          * TableSize
          * @description An embedding table, as measured in some mini-batches of one worker.
@@ -6480,6 +6488,8 @@ export interface components {
              * @description Rows of the table after a shrink, at most: 1/1024 of them in each bucket
              */
             most?: number | null;
+            /** @description Bound of the table's rows in memory; the others lie on disk, and no bit differs; default: all in memory */
+            memory?: components["schemas"]["TableMemory"] | null;
             /** @description Weights of the score */
             score?: components["schemas"]["ScoreWeights"] | null;
             /**

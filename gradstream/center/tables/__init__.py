@@ -5,6 +5,7 @@
 | `table` | lookups, pushes, shrinks: all that a shard does with one table |
 | `hashing`, `index` | the bucket of a key; the place of its row |
 | `rows` | weights, state and columns of all rows, by place |
+| `cold` | rows of a table that is bounded in memory, on the disk |
 | `rules` | the step of a row, a function per formula |
 | `push`, `keep` | admission and the outcome of a key; decay and eviction |
 | `hosted` | all tables of a model at one shard: pushes that count alone, and rounds |

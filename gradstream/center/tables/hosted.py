@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -88,11 +89,16 @@ class TableTotals:
 
 
 class HostedTables:
-    def __init__(self, spec: JobSpec, widths: Mapping[str, int], shard: int, epoch_samples: int = 0) -> None:
-        """`widths`: of the model's tables, by name. `epoch_samples`: of all workers; 0: not known. Raises: InvalidWorkload: the
-        job names a table that the model lacks."""
+    def __init__(
+        self, spec: JobSpec, widths: Mapping[str, int], shard: int, epoch_samples: int = 0, folder: Path | None = None
+    ) -> None:
+        """`widths`: of the model's tables, by name. `epoch_samples`: of all workers; 0: not known. `folder`: see `EmbeddingTable`.
+        Raises: InvalidWorkload: the job names a table that the model lacks."""
         specs, buckets = specs_of(spec.tables, widths), buckets_of_shard(shard, spec.roles.server.shards)
-        self.tables = {name: EmbeddingTable(name, width, specs[name], spec.seed, buckets) for name, width in sorted(widths.items())}
+        self.tables = {
+            name: EmbeddingTable(name, width, specs[name], spec.seed, buckets, folder=folder)
+            for name, width in sorted(widths.items())
+        }
         self.accounts = {name: RowAccount() for name in self.tables}
         self._shrinks = ShrinkSchedule(specs, epoch_samples)
         self._held: dict[int, Pushed] = {}
@@ -198,11 +204,17 @@ class HostedTables:
 
     @classmethod
     def load(
-        cls, spec: JobSpec, state: Mapping[str, Any], shard: int, epoch_samples: int = 0, rows: Iterable[StoredRows] = ()
+        cls,
+        spec: JobSpec,
+        state: Mapping[str, Any],
+        shard: int,
+        epoch_samples: int = 0,
+        rows: Iterable[StoredRows] = (),
+        folder: Path | None = None,
     ) -> Self:
         """Build the tables from the result of `state` of the same shard. `rows`: the copies that they were left out for, each on
         top of those before it, perhaps with rows of other shards."""
-        hosted = cls(spec, {name: of_table["width"] for name, of_table in state["tables"].items()}, shard, epoch_samples)
+        hosted = cls(spec, {name: of_table["width"] for name, of_table in state["tables"].items()}, shard, epoch_samples, folder)
         for stored in rows:
             for name, piece in stored.pieces.items():
                 hosted._table(name).decay_until(stored.times[name])

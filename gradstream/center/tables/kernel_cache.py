@@ -20,7 +20,7 @@ OWN_FOLDER = "GRADSTREAM_KERNELS"
 WHEN_IDLE = "--idle"
 """Argument of the program that compiles all kernels: only when no other program wants the processor."""
 _TABLES = Path(__file__).parent
-PACKAGES = (_TABLES, _TABLES / "storage", _TABLES / "summaries", _TABLES.parents[1] / "nn")
+PACKAGES = (_TABLES, _TABLES / "cold", _TABLES / "storage", _TABLES / "summaries", _TABLES.parents[1] / "nn")
 """Folders with kernels."""
 _COMPLETE = "complete"
 """File that a folder with all kernels has."""

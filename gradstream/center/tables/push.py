@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gradstream.center.tables.cold.frames import note_use
+from gradstream.center.tables.cold.records import bring_back
 from gradstream.center.tables.compiling import kernel
 from gradstream.center.tables.hashing import first_value, occurrences_needed
 from gradstream.center.tables.index import EMPTY, GONE, IndexArrays, find
@@ -53,7 +55,8 @@ class PushArrays(NamedTuple):
     mark: np.uint32
     time: np.uint32
     places: NDArray[np.int64]
-    """Filled: the row to which the key's gradient is applied, or -1; updates of the row before; those of them since the loan."""
+    """Filled: where the weights to which the key's gradient is applied lie, or -1; updates of the row before; those of them since
+    the loan."""
     updates: NDArray[np.int64]
     staleness: NDArray[np.int64]
     outcomes: NDArray[np.int64]
@@ -74,14 +77,39 @@ def look_up(table: Any, keys: Any, values: Any, loans: Any) -> Any:
         place, loan = np.int64(table.buckets.slots[slot].place) - 1, loans[i]
         if place >= 0:
             loan.place, loan.incarnation, loan.updates = place, rows.meta[place].incarnation, rows.meta[place].updates
+            at = _place_to_read(rows, place) if rows.frames.is_bounded else place
             for column in range(rows.width):
-                values[i, column] = rows.values[place, column]
+                values[i, column] = rows.values[at, column]
         else:
             loan.place, loan.incarnation, loan.updates = -1, 0, 0
             for column in range(rows.width):
                 values[i, column] = 0
                 if table.admitting.kind == BY_NOTHING:
                     values[i, column] = first_value(rows.stream, keys[i], column, rows.reach)
+
+
+@kernel
+def _place_to_read(rows: Any, place: Any) -> Any:
+    """Bring a row to memory. Return where its weights lie."""
+    at = np.int64(rows.frames.at[place])
+    if at >= 0:
+        note_use(rows.frames, at)
+        return at
+    return max(0, bring_back(rows, place))  # who calls the kernel sees if it failed
+
+
+@kernel
+def bring_rows(table: Any, push: Any) -> None:
+    """Bring the rows of a push to memory, before anything changes."""
+    rows = table.rows
+    for i in range(len(push.keys)):
+        loan = push.loans[i]
+        place = loan.place
+        if place < 0 or place >= rows.places.counts[0] or rows.meta[place].incarnation != loan.incarnation:
+            _, slot = find(table.buckets, push.keys[i])
+            place = np.int64(table.buckets.slots[slot].place) - 1
+        if place >= 0 and rows.meta[place].incarnation and rows.frames.at[place] < 0:
+            bring_back(rows, place)
 
 
 @kernel
@@ -99,16 +127,17 @@ def resolve(table: Any, push: Any, begin: Any) -> Any:
         push.outcomes[outcome] += 1
         push.places[i] = -1
         if place >= 0:
-            meta = table.rows.meta[place]
+            meta, frames = table.rows.meta[place], table.rows.frames
+            lies = np.int64(frames.at[place]) if frames.is_bounded else place  # `bring_rows` has brought it to memory
             if meta.mark <= until and is_ahead(next_bucket, push.keys[i]):
                 at = saved.counts[ROWS]  # as `save_row`, whose call for each row takes as long as all the rest
                 saved.counts[ROWS] += 1
                 saved.keys[at], saved.meta[at], saved.events[at] = push.keys[i], meta, table.rows.places.events[place]
                 for column in range(saved.values.shape[1]):
-                    saved.values[at, column] = table.rows.values[place, column]
+                    saved.values[at, column] = table.rows.values[lies, column]
             _see(table.admitting, meta, table.rows.places.events, place, push, i)
             if outcome == APPLIED:
-                push.places[i], push.updates[i] = place, meta.updates
+                push.places[i], push.updates[i] = lies, meta.updates
                 push.staleness[i] = np.uint32(meta.updates - loan.updates)
                 meta.updates += np.uint32(1)
     return len(push.keys), -1

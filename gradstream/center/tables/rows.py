@@ -1,5 +1,7 @@
 """All rows of a table by place: weights with the state of their rule behind them, and columns about each row.
 
+The weights of a table that is bounded in memory lie elsewhere: see `cold.frames`.
+
 The index codes the place of a row as `place + 1`, that of a candidate as `-1 - place`. A *candidate* is a key that waits for its
 admission; it has a place of its own kind, and no weights. Places of evicted rows and candidates are used again.
 """
@@ -11,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gradstream.center.tables.cold.frames import FrameArrays, forget_weights, take_frame
 from gradstream.center.tables.compiling import kernel
 from gradstream.center.tables.hashing import first_value
 from gradstream.center.tables.memory import ReservedArray
@@ -46,6 +49,7 @@ class RowArrays(NamedTuple):
     places: PlaceArrays
     candidates: NDArray[Any]
     candidate_places: PlaceArrays
+    frames: FrameArrays
 
 
 @kernel
@@ -76,7 +80,7 @@ def make_row(rows: Any, key: Any, mark: Any, time: Any) -> Any:
     """Return the place of a new row with its first values; -1: the table is full."""
     place = take_place(rows.places)
     if place >= 0:
-        row, meta = rows.values[place], rows.meta[place]
+        row, meta = rows.values[take_frame(rows.frames, place) if rows.frames.is_bounded else place], rows.meta[place]
         for column in range(rows.width):
             row[column] = first_value(rows.stream, key, column, rows.reach)
         row[rows.width :] = rows.initial
@@ -88,6 +92,8 @@ def make_row(rows: Any, key: Any, mark: Any, time: Any) -> Any:
 @kernel
 def free_row(rows: Any, place: Any) -> None:
     rows.meta[place].incarnation = 0
+    if rows.frames.is_bounded:
+        forget_weights(rows.frames, place)
     free_place(rows.places, place)
 
 
@@ -112,7 +118,7 @@ class RowStore:
         self._candidates, self._candidate_places = reserved(CANDIDATE), places()
         self._width = width
 
-    def arrays(self, stream: np.uint64, reach: float, initial: float) -> RowArrays:
+    def arrays(self, stream: np.uint64, reach: float, initial: float, frames: FrameArrays) -> RowArrays:
         return RowArrays(
             self._width,
             stream,
@@ -123,6 +129,7 @@ class RowStore:
             self._places,
             self._candidates,
             self._candidate_places,
+            frames,
         )
 
     @property
@@ -140,6 +147,11 @@ class RowStore:
     @property
     def nbytes(self) -> int:
         """Bytes of all places that have been used."""
+        return self.column_nbytes + int(self._places.counts[USED]) * (self.row_nbytes - META.itemsize)
+
+    @property
+    def column_nbytes(self) -> int:
+        """The same without weights and states of rows."""
         free = 4 * int(self._places.counts[_FREE] + self._candidate_places.counts[_FREE])
         waiting = int(self._candidate_places.counts[USED]) * (CANDIDATE.itemsize + EVENTS.itemsize)
-        return int(self._places.counts[USED]) * self.row_nbytes + waiting + free
+        return int(self._places.counts[USED]) * META.itemsize + waiting + free

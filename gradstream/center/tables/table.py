@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gradstream.center.tables.cold.frames import frame_arrays
+from gradstream.center.tables.cold.tier import ColdTier
 from gradstream.center.tables.hashing import BUCKETS, buckets_of, stream_of
 from gradstream.center.tables.index import SLOT, BucketIndex
 from gradstream.center.tables.keep import NEVER, UNLIMITED, Keeping, shrink
@@ -26,16 +29,21 @@ from gradstream.center.tables.push import (
     Admitting,
     PushArrays,
     TableArrays,
+    bring_rows,
     look_up,
     resolve,
 )
-from gradstream.center.tables.rows import EVENTS, RowStore
+from gradstream.center.tables.rows import EVENTS, META, RowStore
 from gradstream.center.tables.rules import apply_rule
 from gradstream.center.tables.saving import saved_arrays
 from gradstream.errors import Invalid
 from gradstream.spec.tables import ScoreWeights, TableSpec
 
 ALL_BUCKETS = range(BUCKETS)
+_COLUMNS = META.itemsize + EVENTS.itemsize + 2 * SLOT.itemsize + 4
+"""Bytes of memory of a row whose weights lie on the disk, about."""
+_PORTION = 1 << 16
+"""Keys that are looked up at once in a table that is bounded in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,17 +73,24 @@ class EmbeddingTable:
         seed: int = 0,
         buckets: range = ALL_BUCKETS,
         capacity: int | None = None,
+        folder: Path | None = None,
     ) -> None:
         """`buckets`: those whose keys are held here. `capacity`: rows, and candidates, there may be; default: as many as fit
-        into the memory of this machine. Raises: Unavailable: the addresses for so many cannot be reserved."""
+        into the memory of this machine. `folder`: for the file of a table that is bounded in memory; default: that of temporary
+        files. Raises: Unavailable: the addresses for so many cannot be reserved, or the file cannot be made."""
         self.name, self.width, self.spec, self.buckets = name, width, spec, buckets
         stride = width + spec.rule.state_size(width)
-        self.capacity = capacity or fitting_places(4 * stride)
+        memory = spec.memory and max(1, spec.memory.rows * len(buckets) // BUCKETS)
+        self.capacity = capacity or fitting_places(_COLUMNS if memory else 4 * stride)
+        self.tier = ColdTier(name, memory, self.capacity, stride, folder) if memory else None
+        """None: all rows are in memory."""
         self._rows = RowStore(f"table '{name}'", self.capacity, width, stride)
         self._index = BucketIndex(f"the index of table '{name}'", buckets, self.capacity)
         self.arrays = TableArrays(
             self._index.arrays,
-            self._rows.arrays(stream_of(seed, name), spec.reach, spec.rule.initial_state),
+            self._rows.arrays(
+                stream_of(seed, name), spec.reach, spec.rule.initial_state, self.tier.frames if self.tier else frame_arrays(name)
+            ),
             _admitting(spec),
             saved_arrays(stride),
         )
@@ -98,7 +113,14 @@ class EmbeddingTable:
         keys = np.ascontiguousarray(keys, np.int64)
         self._check_buckets(keys)
         values, loans = np.empty((len(keys), self.width), np.float32), np.empty(len(keys), LOAN)
-        look_up(self.arrays, keys, values, loans)
+        if not self.tier:
+            look_up(self.arrays, keys, values, loans)
+            return FoundRows(keys, values, loans)
+        for begin in range(0, len(keys), _PORTION):
+            some, before = slice(begin, begin + _PORTION), self.tier.read
+            look_up(self.arrays, keys[some], values[some], loans[some])
+            self.tier.note_lookups(len(keys[some]), before)
+            self._settle_tier()
         return FoundRows(keys, values, loans)
 
     def push(
@@ -125,13 +147,34 @@ class EmbeddingTable:
             np.zeros(count, np.int64),
             np.zeros(4, np.int64),
         )
+        if self.tier:
+            bring_rows(self.arrays, push)
+            self.tier.check_reads()
         done, bucket = resolve(self.arrays, push, 0)
         while done < count:
             self.grow_bucket(bucket)
             done, bucket = resolve(self.arrays, push, done)
         apply_rule(self.spec.rule, self.arrays.rows.values, push.places, gradients, push.updates, push.staleness, factor)
+        self._settle_tier()
         applied, counted, missed, dropped = (int(push.outcomes[outcome]) for outcome in (APPLIED, COUNTED, MISSED, DROPPED))
         return RowOutcome(applied, counted, missed, dropped, push.staleness)
+
+    def _settle_tier(self) -> None:
+        """Move rows to the disk, those beyond the bound. Raises: Unavailable: its file is damaged."""
+        if self.tier:
+            self.tier.check_reads()
+            self.tier.make_room(self.arrays.rows)
+
+    def values_of(self, places: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return a copy of weights and states. Raises: Unavailable: see `_settle_tier`."""
+        rows = self.arrays.rows
+        return self.tier.read_values(rows, places) if self.tier else rows.values[places]
+
+    def put_values(self, places: NDArray[np.int64], values: NDArray[np.float32]) -> None:
+        """Replace weights and states of rows that were just made. Raises: Unavailable: see `_settle_tier`."""
+        rows = self.arrays.rows
+        rows.values[rows.frames.at[places] if self.tier else places] = values
+        self._settle_tier()
 
     def check_push(self, keys: NDArray[np.int64], gradients: NDArray[np.float32]) -> None:
         """Kernels trust what is pushed. Raises: Invalid: a gradient is of another width, or a key belongs to another shard."""
@@ -148,6 +191,7 @@ class EmbeddingTable:
         if self.removed is not None and removed:
             self.removed.append((self.mark, gone[:removed].copy()))
         self.tidy(gone_slots)
+        self._settle_tier()
         self.evicted += removed
         self.evicted_rows += alive - self.alive
         self.time += 1
@@ -198,9 +242,18 @@ class EmbeddingTable:
         return self._rows.row_nbytes + scores + 2 * SLOT.itemsize
 
     @property
+    def cold_row_nbytes(self) -> int:
+        """Bytes of memory of a row whose weights lie on the disk; 0: the table is not bounded."""
+        values = self.arrays.rows.values
+        return self.row_nbytes - values.itemsize * values.shape[1] + self.tier.frames.at.itemsize if self.tier else 0
+
+    @property
     def nbytes(self) -> int:
         """Bytes of rows, candidates and index that the table uses."""
-        return self._rows.nbytes + self._index.nbytes
+        if not self.tier:
+            return self._rows.nbytes + self._index.nbytes
+        places = int(self.arrays.rows.places.counts[0]) * self.tier.frames.at.itemsize
+        return self._rows.column_nbytes + places + self.tier.nbytes + self._index.nbytes
 
     def _check_buckets(self, keys: NDArray[np.int64]) -> None:
         if self.buckets == ALL_BUCKETS or not len(keys):

@@ -164,6 +164,8 @@ def _print(advice: Advice, measured: Measurement, machines: Machines) -> None:
         rows, gradients = size(round(table.looked_up)), size(round(table.pushed))
         print(f"table {name}: {table.keys:,.0f} distinct keys a mini-batch, {rows} of rows and {gradients} of gradients")
         print(f"  a row takes {table.row} B of its server, so 1 GiB holds {2**30 // table.row:,}")
+        if table.cold:
+            print(f"  a cold row, beyond memory.rows, takes {table.cold} B, so 1 GiB holds {2**30 // table.cold:,}")
     _print_forecasts(spec, measured)
     if spec.roles.server.count == "auto":
         print(f"roles.server.count: auto. {_shards(spec, measured).reason}")

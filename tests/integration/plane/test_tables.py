@@ -30,7 +30,7 @@ from gradstream.wire.redis import keys
 from ps_node.saving.row_files import RowChain
 from tests.integration.plane.cluster import Cluster
 from tests.support import eventually
-from tests.unit.sim.test_tables import ADAGRAD, ADMITTED, FOLDER, FTRL, HALF, KEPT, job
+from tests.unit.sim.test_tables import ADAGRAD, ADMITTED, COLD, FOLDER, FTRL, HALF, KEPT, job
 from worker_node.evaluator_link import EvaluatorLink
 
 WHERE = {"redis": (), "shared memory": (0, 1), "both": (1,)}
@@ -75,6 +75,20 @@ def assert_nothing_left(attempt: Cluster) -> None:
 def test_rounds_give_the_bits_of_the_simulator(tables: dict[str, Any], where: str, cluster: Callable[..., Cluster]) -> None:
     spec = job("sync", shards=2, tables=tables, stop={"steps": 12})
     assert_as_simulated(cluster(spec, problems(spec), local=WHERE[where]), spec)
+
+
+@pytest.mark.parametrize("where", ["redis", "shared memory"])
+def test_rows_on_disk_change_no_bit(where: str, cluster: Callable[..., Cluster]) -> None:
+    in_memory = {name: {key: value for key, value in rules.items() if key != "memory"} for name, rules in COLD.items()}
+    spec, plain = (job("sync", shards=3, tables=tables, stop={"steps": 12}) for tables in (COLD, in_memory))
+    attempt = cluster(spec, problems(spec), local=WHERE[where])
+    center = attempt.run()
+    expected = sim.run(plain, Workloads(plain, FOLDER), align=4096)
+    assert torch.equal(center, expected.center)
+    assert served(attempt) == rows_of(expected.shards)
+    tiers = [table.tier for server in attempt.servers for table in server._tables.tables.values() if server._tables and table.tier]
+    assert len(tiers) == 6
+    assert all(tier.cold > 10 and tier.read > 10 for tier in tiers)
 
 
 @pytest.mark.parametrize("where", WHERE)

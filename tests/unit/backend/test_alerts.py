@@ -127,3 +127,21 @@ def test_a_loss_that_is_not_finite_is_not_hidden_by_those_before() -> None:
     assert (shown(state, ASP).loss, shown(state, ASP).not_finite) == (None, [1])
     healed = folded(("worker-1.0", [point(metrics.LOSS, 1, 0.3)]), state=state)
     assert (shown(healed, ASP).loss, shown(healed, ASP).not_finite) == (0.4, [])
+
+
+def beyond(rows: int, state: dict[str, Any] | None = None, server: int = 1) -> dict[str, Any]:
+    return folded((f"server-{server}", [point(metrics.ROWS_BEYOND, server, rows)]), state=state)
+
+
+def test_a_server_whose_disk_is_full_is_told_of_once_and_shown_until_there_is_space() -> None:
+    assert not shown(beyond(0), ASP).alerts
+    state = beyond(1200)
+    [alert] = shown(state, ASP).alerts
+    assert alert.startswith("The disk of server-1 takes no more rows, so it keeps 1,200 rows in memory")
+    assert "Free space on the disk of its node" in alert
+    [told] = new_alerts({}, state, lambda: ASP)
+    assert (told.sentence, told.actor, told.data) == (alert, "server-1", {"rows": 1200})
+    again = beyond(0, state)
+    assert not shown(again, ASP).alerts
+    assert not list(new_alerts(again, beyond(5000, again), lambda: ASP)), "it has an event already"
+    assert len(shown(beyond(3, beyond(7, state), server=0), ASP).alerts) == 2

@@ -31,6 +31,8 @@ KEPT = {
 FTRL = {"wide": {"rule": {"name": "ftrl", "alpha": 0.3, "l1": 0.1}, "gradient": "sum"}, "deep": {"most": 1024}}
 HALF = {"wide": {"codec": "bf16"}, "deep": {"codec": "fp16", "keep": {"unseen": 2}}}
 """Rows and gradients that travel in 16 bits."""
+COLD = {"wide": {"memory": {"rows": 40}}, "deep": {"rule": {"name": "adam"}, "memory": {"rows": 1}, "keep": {"unseen": 2}}}
+"""Tables that keep few rows in memory."""
 EASGD, DOWNPOUR = {"name": "easgd", "window": 3}, {"name": "downpour", "n_push": 3, "n_fetch": 2}
 """A worker has gradients that it has not pushed when others stand at a boundary."""
 ROUNDS = ["sync", "local_sgd", "diloco", "fedavg"]

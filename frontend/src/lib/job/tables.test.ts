@@ -6,8 +6,8 @@ function latest(values: Partial<Record<TableMetric, [two: number, ten: number]>>
 }
 
 test("shards come by number, with the sum of their pushed keys and what is missing of their rows", () => {
-  const [two, ten] = tableShards(latest({ rows: [60, 20], made: [70, 25], evicted: [10, 4], bytes: [300, 100], applied: [5, 1], counted: [2, 0] }))
-  expect(two).toMatchObject({ server: "server 2", pushed: 7, missing: 0, share: 0.75, candidates: 0 })
+  const [two, ten] = tableShards(latest({ rows: [60, 20], cold: [45, 0], made: [70, 25], evicted: [10, 4], bytes: [300, 100], applied: [5, 1], counted: [2, 0] }))
+  expect(two).toMatchObject({ server: "server 2", pushed: 7, missing: 0, inMemory: 15, isBounded: true, share: 0.75, candidates: 0 })
   expect(ten).toMatchObject({ server: "server 10", pushed: 1, missing: 1, share: 0.25 })
 })
 

@@ -2,7 +2,7 @@ import type { KeyExport, RowBin } from "@/client"
 import { formatCount } from "@/lib/format"
 
 /** Metrics of a shard's embedding tables of which the latest value is shown. */
-export const TABLE_METRICS = ["rows", "candidates", "bytes", "made", "evicted", "evicted_candidates", "applied", "counted", "missed", "dropped"] as const
+export const TABLE_METRICS = ["rows", "candidates", "bytes", "cold", "disk", "made", "evicted", "evicted_candidates", "applied", "counted", "missed", "dropped"] as const
 
 export type TableMetric = (typeof TABLE_METRICS)[number]
 
@@ -19,6 +19,10 @@ export interface TableShard extends Record<TableMetric, number> {
   server: string
   /** Keys of all pushes. */
   pushed: number
+  /** Rows whose vectors are in memory. */
+  inMemory: number
+  /** A table is bounded in memory, so others may be on disk. */
+  isBounded: boolean
   /** made less rows and evicted: 0, or something is missing. */
   missing: number
   /** Its part of the memory of all servers' tables, 0 to 1; null while none is used. */
@@ -39,6 +43,8 @@ export function tableShards(latest: LatestOfTables): TableShard[] {
         ...values,
         server: source.replace("-", " "),
         pushed: KEY_OUTCOMES.reduce((sum, { name }) => sum + values[name], 0),
+        inMemory: values.rows - values.cold,
+        isBounded: latest.get("cold")?.has(source) ?? false,
         missing: values.made - values.rows - values.evicted,
         share: memory > 0 ? values.bytes / memory : null,
       }

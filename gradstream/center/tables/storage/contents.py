@@ -37,7 +37,7 @@ def read_contents(
     places, candidates = places[newer], candidates[newer_waiting]
     return TableContents(
         keys[alive][newer],
-        rows.values[places],
+        table.values_of(places),
         rows.meta["updates"][places],
         rows.meta["seen"][places],
         rows.meta["incarnation"][places],
@@ -61,7 +61,7 @@ def add_contents(table: EmbeddingTable, contents: TableContents) -> None:
         )
     mine = _held(table, contents.keys)
     places = _insert_all(table, contents.keys[mine], is_row=True)
-    rows.values[places] = contents.values[mine]
+    table.put_values(places, contents.values[mine])
     rows.meta["updates"][places], rows.meta["seen"][places] = contents.updates[mine], contents.seen[mine]
     rows.meta["incarnation"][places] = contents.incarnations[mine]
     mine_waiting = _held(table, contents.waiting)

@@ -15,8 +15,9 @@ import torch
 from pydantic import BaseModel, Field, ValidationError
 from safetensors import SafetensorError, safe_open
 
-from gradstream.center.tables.storage.contents import add_contents, read_contents
+from gradstream.center.tables.storage.contents import add_contents
 from gradstream.center.tables.storage.row_file import TablePiece
+from gradstream.center.tables.storage.spooled import keys_and_weights
 from gradstream.center.tables.storage.table_contents import TableContents
 from gradstream.center.tables.table import EmbeddingTable
 from gradstream.errors import Invalid
@@ -60,9 +61,8 @@ def trained_part(spec: JobSpec, version: int, shard: int, hosted: Mapping[str, E
 def trained_tensors(hosted: Mapping[str, EmbeddingTable]) -> dict[str, torch.Tensor]:
     tensors = {}
     for name, table in hosted.items():
-        contents = read_contents(table)
-        tensors[f"{name}/keys"] = torch.from_numpy(contents.keys)
-        tensors[f"{name}/values"] = torch.from_numpy(contents.values[:, : table.width].copy())
+        keys, weights = keys_and_weights(table)
+        tensors[f"{name}/keys"], tensors[f"{name}/values"] = torch.from_numpy(keys), torch.from_numpy(weights)
     return tensors
 
 

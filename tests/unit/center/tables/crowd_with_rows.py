@@ -17,6 +17,7 @@ import torch
 
 from gradstream.center.entries import EVALUATOR, Entry, Init, Lookup, Output, Payload, Push, Saved
 from gradstream.center.ledger import Decision
+from gradstream.center.parameters.hosting import TableHosting
 from gradstream.center.shard import Shard
 from gradstream.center.tables.hashing import bucket_order
 from gradstream.center.tables.hosted import HostedTables
@@ -126,7 +127,8 @@ class CrowdWithRows(Crowd):
 
     def make_shard(self, number: int) -> Shard:
         index, of = SHARD_OF_PART[number]
-        return Shard(self.spec.with_shards(of), index=index)
+        spec = self.spec.with_shards(of)
+        return Shard(spec, hosting=TableHosting(spec, index))
 
     # ---- what happens ---------------------------------------------------------------------------------------------------
 

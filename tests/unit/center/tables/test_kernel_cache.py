@@ -95,6 +95,8 @@ def test_all_kernels_that_a_job_calls_are_compiled_ahead(tmp_path: Path) -> None
     train += (
         "; from tests.unit.center.tables import test_copying; test_copying.test_rows_after_a_restored_copy_have_the_same_bits()"
     )
+    train += "; from tests.unit.center.tables import test_cold_rows"
+    train += "; test_cold_rows.test_the_file_stays_small_while_rows_come_and_go()"
     subprocess.run([sys.executable, "-c", train], env=environment | {kernel_cache.OWN_FOLDER: str(own)}, check=True, timeout=300)
     assert "complete" in names(own) <= names(kernel_cache.shared_folder())
 

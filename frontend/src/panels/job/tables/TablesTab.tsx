@@ -12,7 +12,7 @@ import { KeysPanel } from "./KeysPanel"
 import { LookUpPanel } from "./LookUpPanel"
 import { RowsPanel } from "./RowsPanel"
 
-const CHARTS = ["rows", "candidates", "bytes", "memory_left", "evicted", "staleness", "staleness_highest", "applied", "counted", "asked_late", "cached"].map((name) => `table/${name}`)
+const CHARTS = ["rows", "candidates", "bytes", "cold", "disk", "from_disk", "memory_left", "evicted", "staleness", "staleness_highest", "applied", "counted", "asked_late", "cached"].map((name) => `table/${name}`)
 
 /** The embedding tables at the servers: where rows went, what pushes did to them, the hottest keys, one key, and how stale rows were. */
 export function TablesTab() {

@@ -1,0 +1,11 @@
+"""The sentence about a disk that takes no more cold rows."""
+
+from __future__ import annotations
+
+
+def sentence(who: str, rows: int) -> str:
+    """Return the sentence, with its remedy. `who`: label of the server. `rows`: that it keeps beyond the bound of their tables."""
+    return (
+        f"The disk of {who} takes no more rows, so it keeps {rows:,} rows in memory beyond memory.rows of their tables. "
+        "No row is lost. Free space on the disk of its node, or give the job more servers on other nodes."
+    )
