@@ -1,4 +1,4 @@
-"""What a message of a Kafka topic costs a worker, against an entry of a Redis stream: `python -m benchmarks.topic`.
+"""Time that a worker takes for a message of a Kafka topic, against an entry of a Redis stream: `python -m benchmarks.topic`.
 
 Both have 8 ids and a label. Each worker reads all and decodes its own, so the cost with 1 worker is that of an own message, and
 with n it is (own + (n - 1) other) / n. It is processor time of the whole process, with the threads of the client. The broker runs

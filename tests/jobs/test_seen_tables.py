@@ -1,4 +1,4 @@
-"""What the platform tells of the tables of a whole job, against the rows that it leaves."""
+"""The platform's account of the tables of a whole job, against the rows that the job leaves."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ class CountedEntries(Workload):
     key: str
     entries: int
     servers: str = ""
-    """Of Kafka, whose topic is read instead."""
+    """Kafka brokers whose topic is read instead."""
 
     def model(self) -> nn.Module:
         return Counter(self.entries)

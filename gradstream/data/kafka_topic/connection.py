@@ -20,7 +20,7 @@ REPLY_TIMEOUT = 3.0
 FIRST_REPLY_TIMEOUT, AWAY_TIMEOUT = 30.0, 600.0
 """Seconds for which all brokers may be away: before their first reply, and after it."""
 _ID_RETRY_INTERVAL = 60.0
-"""Seconds after which brokers that told no id of the topic are asked again."""
+"""Seconds until brokers that gave no id of the topic are asked again."""
 _NOTED_AT_ONCE = 100
 """Messages that one look for trouble takes at most."""
 _RETRY_INTERVAL = 2.0

@@ -233,7 +233,7 @@ class Crowd:
             self._feed(entry, x)
 
     def _payload(self, number: int, x: Any) -> Payload | None:
-        """What a shard gets of what travels beside an entry."""
+        """Return a shard's part of the payload beside an entry."""
         return None if x is None else Payload(x[PARTS[number]])
 
     def _note_outputs(self, entry: Entry, outputs: list[Output]) -> None:

@@ -54,7 +54,7 @@ OUTCOMES = ("applied", "counted", "missed", "dropped")
 
 @dataclass
 class KeyPush:
-    """What a push has for one key."""
+    """The part of a push for one key."""
 
     life: int
     updates: int
@@ -72,7 +72,7 @@ class PlainPush:
 
 @dataclass
 class Beside:
-    """What travels beside an entry, for each of the three shards."""
+    """The payload beside an entry, for each of the three shards."""
 
     x: torch.Tensor
     rows: list[dict[str, Any]]
@@ -85,7 +85,7 @@ class Window:
     """The rows that a worker holds."""
 
     found: list[dict[str, FoundRows]] = field(default_factory=lambda: [{} for _ in PARTS])
-    """Of each shard, by table."""
+    """Rows of each shard, by table."""
     plain: dict[str, dict[int, tuple[int, int]]] = field(default_factory=lambda: {name: {} for name in WIDTHS})
     """Life and updates of the plain rows, by table and key."""
 
@@ -97,7 +97,7 @@ class Window:
 
 @dataclass
 class PlainState:
-    """What a checkpoint is compared with, and what a resumed crowd begins with."""
+    """The state that a checkpoint is compared with, and that a resumed crowd begins with."""
 
     tables: dict[str, PlainTable]
     account: Counter[tuple[str, str]] = field(default_factory=Counter)

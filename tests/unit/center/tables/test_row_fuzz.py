@@ -24,7 +24,7 @@ def _small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Runs:
-    """What happened in several runs."""
+    """Counts of events over several runs."""
 
     def __init__(self) -> None:
         self.keys, self.copies, self.resumed = Counter[str](), Counter[str](), 0
