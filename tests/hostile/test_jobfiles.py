@@ -37,7 +37,7 @@ from backend.submission.schemas import SubmitJob, ValidateJob
 from backend.users import service as users
 from backend.users.service import Caller
 from gradstream import bundle, jobfile
-from gradstream.api.plan import Size
+from gradstream.api.plan import MeasuredSize
 from gradstream.api.platform import TokenScope
 from gradstream.api.statuses import JobStatus
 from gradstream.errors import GradstreamError, InvalidJob
@@ -52,7 +52,7 @@ from tests.integration.backend.jobs import WORK
 RUNS = runs(100, 10_000)
 LONGEST = 2.0
 """Seconds of processor time for one text."""
-SIZES = [None, Size(parameters=1), Size(parameters=10**12, step=1e-9)]
+SIZES = [None, MeasuredSize(parameters=1), MeasuredSize(parameters=10**12, step=1e-9)]
 """What a plan is told of the model."""
 SIZES_OF_ANY = [4.0, 4e6, 1e99, 1e300, -1.0, 0.0]
 """What processes report."""

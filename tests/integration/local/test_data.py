@@ -24,6 +24,7 @@ from gradstream.spec import JobSpec
 from gradstream.wire.redis.client import connect
 from tests.support import TIMEOUT
 
+pytestmark = pytest.mark.xdist_group("data")  # each process that runs some of these tests starts a zygote of its own
 STEPS, CHECKPOINT_AT = 60, 15
 
 BODY = f"""
@@ -41,9 +42,6 @@ from gradstream import Workload, data
 def shaken(batch, generator):
     x, y = batch
     return x + 0.1 * torch.randn(x.shape, generator=generator), y
-
-pytestmark = pytest.mark.xdist_group("data")  # each process that runs some of these tests starts a zygote of its own
-
 
 class Own(Dataset):
     def __init__(self, source):
