@@ -43,6 +43,15 @@ def pytest_configure() -> None:
     structlog.configure(processors=[*structlog.get_config()["processors"][:-1], plain])
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Refuse to run if groups have no effect: pytest-xdist 3.8 ignores them on pytest 9.2, without a message (its issue 1386)."""
+    if getattr(session.config.option, "loadgroup", False):
+        for item in session.items:
+            group = item.get_closest_marker("xdist_group")
+            if group and not item.nodeid.endswith(f"@{group.args[0]}"):
+                raise pytest.UsageError(f"{item.nodeid} would run apart from its group {group.args[0]}")
+
+
 @pytest.fixture
 def tmp_path(tmp_path: Path) -> Path:
     """Open to the accounts of jobs."""

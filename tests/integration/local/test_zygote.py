@@ -292,7 +292,7 @@ DETACH = {
     "a daemon that hides: other name, no files, deaf to signals": "daemon(hide)",
     "a grandchild, when its parent has ended": "daemon(lambda: (subprocess.Popen([*SLEEP], start_new_session=True),))",
     "a chain of sessions": "daemon(lambda: daemon(lambda: daemon(lambda: time.sleep(600))))",
-    "a pool": "import multiprocessing as mp; mp.current_process()._config['semprefix'] = '/detached'; "
+    "a pool": "import multiprocessing as mp; mp.current_process()._config['semprefix'] = f'/detached-{os.getpid()}'; "
     "mp.get_context('spawn').Pool(2).map_async(time.sleep, [600] * 4)",
     "an emptied environment": "subprocess.Popen([*SLEEP], start_new_session=True, env={})",
 }
@@ -355,11 +355,12 @@ def gone(processes: list[psutil.Process]) -> bool:
 @pytest.mark.parametrize("how", DETACH.values(), ids=DETACH.keys())
 def test_what_user_code_detaches_ends_with_its_process(how: str, bench: Bench) -> None:
     order, left = detached(bench, how)
+    pid = bench.pid(order)
     assert not gone(left), "it lives as long as its process does"
     (bench.place(order.id) / "go").touch()
     assert bench.exit(order) == 0
     eventually(lambda: gone(left), "the end of what was detached")
-    for semaphore in Path("/dev/shm").glob("sem.detached-*"):  # of the pool, which was killed
+    for semaphore in Path("/dev/shm").glob(f"sem.detached-{pid}-*"):  # of the pool, which was killed
         semaphore.unlink()
 
 
