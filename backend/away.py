@@ -4,6 +4,8 @@ A database that answers, but cannot do what was asked (its time is over, its dis
 
 from __future__ import annotations
 
+import errno
+
 import psycopg
 import psycopg.errors
 from sqlalchemy import ExceptionContext
@@ -29,11 +31,12 @@ MAY_PASS = (*AWAY, OperationalError)
 
 _ENDED = ("08", "57P01", "57P02", "57P03", "57P05", "25P03", "25P04")
 """Beginnings of the SQLSTATEs with which Postgres ends or refuses a connection, whatever was asked."""
+_DISK_FULL = "53100"
 _CANNOT = {
     "57014": "was stopped by the database, as it took too long; ask for less at a time, or try again when it has less to do",
     "55P03": "timed out waiting for a lock of another request; try again in a moment",
     "40": "and another one changed the same at the same time; try again",
-    "53100": "found the database's disk full; ask the operator to free some space, then try again",
+    _DISK_FULL: "found the database's disk full; ask the operator to free some space, then try again",
     "53": "is more than the database has memory or connections for now; try again in a moment",
     "54": "is larger than a limit of the database; ask for less at a time",
 }
@@ -59,6 +62,13 @@ def cannot(error: OperationalError) -> str:
     code, said = str(getattr(error.orig, "sqlstate", None)), first_line(error)
     known = next((sentence for begin, sentence in _CANNOT.items() if code.startswith(begin)), None)
     return f"The request {known}." if known else f"The database cannot do this now: {said}"
+
+
+def is_disk_full(error: Exception) -> bool:
+    """Return whether there was no space left for a file of the control plane, or for the database."""
+    if isinstance(error, OperationalError):
+        return getattr(error.orig, "sqlstate", None) == _DISK_FULL
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
 def first_line(error: Exception) -> str:

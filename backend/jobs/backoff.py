@@ -12,7 +12,7 @@ from uuid import UUID
 import structlog
 from sqlalchemy.exc import OperationalError
 
-from backend.away import AWAY, first_line
+from backend.away import AWAY, first_line, is_disk_full
 from backend.db import Database, storable
 from backend.jobs import feed
 from backend.jobs import repository as job_rows
@@ -35,6 +35,7 @@ _SHOWN = 200
 
 _CANCEL = "Cancel the job, and submit it with usual values in its job file"
 _REPORT = "Report it with the controller's log, which has the whole error"
+_FREE_SPACE = "The disk of the control plane is full: free some space on it"
 _TELLS: dict[Work, tuple[str, str]] = {
     "place": ("The controller cannot place this job", _CANCEL),
     "ingest": ("The controller cannot store metrics of this job", _REPORT),
@@ -63,7 +64,8 @@ class JobBackoff:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._failing: dict[tuple[Work, UUID], _FailedWork] = {}
-        self._untold: dict[tuple[Work, UUID], str] = {}
+        self._untold: dict[tuple[Work, UUID], tuple[str, str]] = {}
+        """The error and its remedy."""
         self._limit = LogLimit()
 
     def resting(self, work: Work) -> frozenset[UUID]:
@@ -96,7 +98,8 @@ class JobBackoff:
         failure.times, failure.again_at = failure.times + 1, time.monotonic() + pause
         if not failure.told and (not of_database or failure.times >= _TOLD_AFTER):
             failure.told = True
-            self._untold[work, job_id] = f"{type(error).__name__}: {first_line(error)}"[:_SHOWN]
+            remedy = _FREE_SPACE if is_disk_full(error) else _TELLS[work][1]
+            self._untold[work, job_id] = f"{type(error).__name__}: {first_line(error)}"[:_SHOWN], remedy
         held_back = self._limit.take((work, type(error).__name__))
         if held_back is not None:
             log.error(
@@ -116,16 +119,16 @@ class JobBackoff:
         for key in [key for key, failure in self._failing.items() if moment - failure.again_at > _FORGOTTEN_AFTER]:
             del self._failing[key]  # its job is gone
         for work, job_id in list(self._untold)[:_EVENTS_AT_ONCE]:
-            why = self._untold.pop((work, job_id))
+            why, remedy = self._untold.pop((work, job_id))
             try:
-                self._write_event(work, job_id, why)
+                self._write_event(work, job_id, why, remedy)
             except AWAY:
                 raise
             except Exception as error:
                 if self._limit.take("event") is not None:
                     log.error("an event could not be written", job=str(job_id), error=first_line(error))
 
-    def _write_event(self, work: Work, job_id: UUID, why: str) -> None:
+    def _write_event(self, work: Work, job_id: UUID, why: str, remedy: str) -> None:
         with self._database.transaction() as session:
             job = job_rows.lock(session, job_id, skip_locked=True)
             if job is None:
@@ -133,7 +136,6 @@ class JobBackoff:
             warnings = job_rows.events(session, job_id, kinds=[EventKind.WARNING])
             if any(event.data.get("work") == work for event in warnings):
                 return
-            what, remedy = _TELLS[work]
-            message = f"{what} ({storable(why)}). It retries with longer pauses; other jobs continue. {remedy}."
+            message = f"{_TELLS[work][0]} ({storable(why)}). It retries with longer pauses; other jobs continue. {remedy}."
             feed.record(session, job, EventKind.WARNING, message, actor="controller", data={"work": work})
             feed.changed(session, job)

@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from backend.away import AWAY, REDIS, NotMigrated, cannot, first_line
+from backend.away import AWAY, REDIS, NotMigrated, cannot, first_line, is_disk_full
 from backend.schemas import Fault, ProblemDetails
 from gradstream.errors import (
     Conflict,
@@ -161,6 +161,16 @@ def install(app: FastAPI) -> None:
     async def _cannot(request: Request, error: OperationalError) -> JSONResponse:
         log.error("the database cannot do what was asked", path=request.url.path, error=first_line(error))
         return response(request.url.path, Unavailable(cannot(error)))
+
+    @app.exception_handler(OSError)
+    async def _no_space(request: Request, error: OSError) -> JSONResponse:
+        if not is_disk_full(error):
+            raise error
+        log.error("the disk is full", path=request.url.path, error=first_line(error))
+        return response(
+            request.url.path,
+            Unavailable("The disk of the control plane is full; ask the operator to free some space, then try again."),
+        )
 
     for kind in AWAY:
         app.add_exception_handler(kind, _away)

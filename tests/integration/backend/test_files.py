@@ -13,6 +13,7 @@ import torch
 from safetensors.torch import save
 from sqlalchemy import text
 
+from backend.files import FileStore
 from backend.platform import Platform
 from backend.scheduler.controller import Controller
 from gradstream.client import Client, Credentials
@@ -32,6 +33,19 @@ def test_only_known_files_with_the_right_bytes_are_stored(running: Running) -> N
     damaged = running.agent.http.put("/process/files/checkpoints/1/worker-0.safetensors", content=b"x", headers=headers)
     assert damaged.status_code == 422
     assert "damaged" in damaged.json()["detail"]
+
+
+def test_a_full_disk_is_named(running: Running, platform: Platform, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing can be written to `/dev/full`, and the file behind this link stays."""
+    full = platform.files.temporary()
+    full.symlink_to("/dev/full")
+    with monkeypatch.context() as context:
+        context.setattr(FileStore, "temporary", lambda self: full)
+        answer = running.agent.put("worker-0", "checkpoints/1/worker-0.safetensors")
+    assert answer.status_code == 503
+    assert answer.json()["detail"] == "The disk of the control plane is full; ask the operator to free some space, then try again."
+    assert not full.is_symlink(), "what was written of it is removed"
+    assert running.agent.put("worker-0", "checkpoints/1/worker-0.safetensors").status_code == 200
 
 
 def begin_put(running: Running, order: ProcessOrder, path: str, size: int) -> tuple[int, str]:

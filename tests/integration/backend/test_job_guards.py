@@ -19,9 +19,10 @@ from backend.platform import Platform
 from backend.scheduler.controller import Controller
 from backend.scheduler.placing.waiting_line import WaitingLine
 from backend.wakeups.wakeup import CHANNEL
+from gradstream.metrics import LOSS
 from tests.integration.backend.agent import Agent
 from tests.integration.backend.jobs import submit, workers
-from tests.integration.backend.metrics import store
+from tests.integration.backend.metrics import Stream, point, store
 from tests.integration.backend.running import Running
 from tests.integration.backend.test_away import failing
 from tests.support import eventually
@@ -75,6 +76,17 @@ def test_numbers_that_no_float_holds_neither_end_the_queue_nor_a_plan(
         session.execute(text(statement), {"id": trained, "figures": figures})
         WaitingLine(JobBackoff(platform.database)).place(session)
     assert status_of(api, normal) == "starting"
+
+
+def test_a_full_disk_is_named_as_the_reason(running: Running, platform: Platform, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backoff, "RETRY_INTERVAL", 0.0)
+    Stream(platform, UUID(running.id)).send("worker-0.0", 1, point(LOSS.name, 0.5))
+    with failing(platform, "metric_batches", "53100"):
+        for _ in range(6):
+            running.controller.run_once()
+    [told] = warnings_of(running.api, running.id)
+    assert told.startswith("The controller cannot store metrics of this job (")
+    assert told.endswith("The disk of the control plane is full: free some space on it.")
 
 
 def test_a_retention_beyond_every_date_stops_no_other(
