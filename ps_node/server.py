@@ -133,7 +133,7 @@ class Server:
     def _handle(self, position: str, header: Header) -> None:
         entry = header.entry
         if header.layout is not None and self._mailbox.layout is None:
-            self._mailbox.layout = Layout(**header.layout)
+            self._mailbox.layout = Layout.load(header.layout)
         payload = None
         if self.shard.is_news(entry):
             if isinstance(entry, Init | Push | Pull | Lookup):

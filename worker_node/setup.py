@@ -46,7 +46,7 @@ def flat_model(code: UserCode, order: ProcessOrder, folder: Path) -> FlatModel:
 
 def port(order: ProcessOrder, flat: FlatModel, retransmissions: Retransmissions, settings: WorkerSettings) -> RedisPort:
     """Build the port to the center. It logs every `say_every` seconds how long it has waited for its next response."""
-    layout = Layout.of(flat.theta, _travelling(flat, order.spec), order.spec.roles.server.shards)
+    layout = Layout.of(flat.theta, _travelling(flat, order.spec), order.spec.roles.server.shards, flat.parameters)
     said = 0.0
 
     def on_wait(seconds: float) -> None:

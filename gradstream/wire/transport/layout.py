@@ -14,6 +14,7 @@ from gradstream.center.entries import Buffers, Payload
 from gradstream.center.parameters.slices import slices
 from gradstream.codecs.base import Codec
 from gradstream.codecs.coding import Coding, Decoding, Residual
+from gradstream.optim.parameters import ParameterShape, read_shapes
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64, "float16": torch.float16, "bfloat16": torch.bfloat16}
 
@@ -35,12 +36,19 @@ class Layout:
     ints: int
     """Values in float and in integer buffers; both 0 without buffers."""
     servers: int
+    parameters: tuple[ParameterShape, ...] = ()
+    """Those in the vector, in order. Empty: not known, as in a checkpoint of an older version."""
 
     @classmethod
-    def of(cls, theta: Tensor, buffers: Buffers | None, servers: int) -> Layout:
-        """Return the layout of a model with this vector and these buffers."""
+    def of(cls, theta: Tensor, buffers: Buffers | None, servers: int, parameters: tuple[ParameterShape, ...] = ()) -> Layout:
+        """Return the layout of a model with this vector, these buffers and these parameters."""
         floats, ints = (buffers.floats.numel(), buffers.ints.numel()) if buffers else (0, 0)
-        return cls(theta.numel(), str(theta.dtype).removeprefix("torch."), floats, ints, servers)
+        return cls(theta.numel(), str(theta.dtype).removeprefix("torch."), floats, ints, servers, parameters)
+
+    @classmethod
+    def load(cls, saved: dict[str, Any]) -> Layout:
+        """Return the layout from the result of `as_dict`, which JSON or a file has kept."""
+        return cls(**(saved | {"parameters": read_shapes(saved.get("parameters", ()))}))
 
     def as_dict(self) -> dict[str, Any]:
         return {f.name: getattr(self, f.name) for f in fields(self)}
