@@ -4578,6 +4578,11 @@ export interface components {
              */
             epoch_samples?: number | null;
             /**
+             * Largest Parameter
+             * @description Elements of the largest parameter; null: not known
+             */
+            largest_parameter?: number | null;
+            /**
              * Tables
              * @description Its embedding tables; null: not measured
              */
