@@ -84,7 +84,7 @@ class Server:
         self.leaving = False
         if resumed := self._files.resumed():
             self._mailbox.layout, state, rows = resumed
-            self.shard.load(state, rows)
+            self.shard.load(state, rows, self._mailbox.layout.pieces(order.rank))
 
     def leave(self) -> None:
         """End after the entry that is being handled, and tell the ledger as of that one. Also from a signal's handler."""
@@ -133,7 +133,7 @@ class Server:
     def _handle(self, position: str, header: Header) -> None:
         entry = header.entry
         if header.layout is not None and self._mailbox.layout is None:
-            self._mailbox.layout = Layout(**header.layout)
+            self._mailbox.layout = Layout.load(header.layout)
         payload = None
         if self.shard.is_news(entry):
             if isinstance(entry, Init | Push | Pull | Lookup):
@@ -177,6 +177,8 @@ class Server:
             return Payload(torch.empty(0), rows=rows)
         payload = self._mailbox.fetch(header, incarnation, seq)
         payload = self._staging.take(payload, incarnation) if self._staging else payload
+        if isinstance(header.entry, Init) and self._mailbox.layout:
+            payload = payload._replace(parameters=self._mailbox.layout.pieces(self._order.rank))
         observed = self._observations(header)
         return payload._replace(rows=rows, observed=observed, asks=asks, passes_over=header.passes_over)
 

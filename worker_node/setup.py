@@ -46,7 +46,9 @@ def flat_model(code: UserCode, order: ProcessOrder, folder: Path) -> FlatModel:
 
 def port(order: ProcessOrder, flat: FlatModel, retransmissions: Retransmissions, settings: WorkerSettings) -> RedisPort:
     """Build the port to the center. It logs every `say_every` seconds how long it has waited for its next response."""
-    layout = Layout.of(flat.theta, _travelling(flat, order.spec), order.spec.roles.server.shards)
+    spec = order.spec
+    sees = spec.optimizer_at_servers.sees
+    layout = Layout.of(flat.theta, _travelling(flat, spec), spec.roles.server.shards, flat.parameters, sees)
     said = 0.0
 
     def on_wait(seconds: float) -> None:

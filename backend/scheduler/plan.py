@@ -30,7 +30,17 @@ from gradstream.advise import forecast
 from gradstream.advise.forecast import ITEM
 from gradstream.advise.machines import codec_that_adds_bytes, too_many_threads
 from gradstream.api.jobs import JobWarning
-from gradstream.api.plan import CodeState, NodeMemory, Plan, PlannedProcess, PlannedShards, PlannedStart, Size, SizeFrom
+from gradstream.api.plan import (
+    CodeState,
+    MeasuredSize,
+    NodeMemory,
+    Plan,
+    PlannedProcess,
+    PlannedShards,
+    PlannedStart,
+    Size,
+    SizeFrom,
+)
 from gradstream.api.statuses import JobStatus
 from gradstream.process.order import label
 from gradstream.spec import JobSpec, shard_count
@@ -136,13 +146,28 @@ def _start(turn: tuple[Place, ...] | Waits, places: Sequence[Place], ahead: int)
 
 def _shards(session: Session, spec: JobSpec, size: SizeFrom | None, places: Sequence[Place]) -> PlannedShards:
     count = spec.roles.server.count
+    largest = _largest(size)
     if count != "auto":
-        return PlannedShards(count=count, message=f"roles.server.count: {count}.", sure=True)
+        message = f"roles.server.count: {count}.{_balance(shard_count.largest_share(spec, largest), count)}"
+        return PlannedShards(count=count, message=message, sure=True)
     workers = Counter(each.node_id for each in places if each.role == "worker")
     if size is None or not workers:
         return PlannedShards(count=1, message="auto: begins with 1, and settles it when the model's size is known.", sure=False)
-    choice = shard_count.choose(spec, ITEM * size.size.parameters, situation.hosts(session, workers))
+    choice = shard_count.choose(spec, ITEM * size.size.parameters, situation.hosts(session, workers), largest)
     return PlannedShards(count=choice.shards, message=f"auto: {choice.reason}", sure=False)
+
+
+def _largest(size: SizeFrom | None) -> float:
+    """Return the share of the largest parameter in the vector; 0: not known."""
+    known = size.size if size else None
+    return (known.largest_parameter or 0) / known.parameters if isinstance(known, MeasuredSize) else 0.0
+
+
+def _balance(largest: float, count: int) -> str:
+    if largest * count <= 1:
+        return ""
+    told = f"The optimizer keeps each parameter on one server, and the largest is {largest:.0%} of the model"
+    return f" {told}: its server has at least {largest * count:.2g} times the mean."
 
 
 def _local_share(places: Sequence[Place]) -> float | None:

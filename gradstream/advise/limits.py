@@ -13,7 +13,8 @@ of its characteristic polynomial lie inside the unit circle. With p the share of
     geo, q = (1 - x)^k       (z - 1)(z^n - (1 - 1/n) q) + (1 - q) z / n = 0
 
 A strategy names its rule by its `recurrence`. The limit of one that names none, as the distance rule or FedProx, or of an
-optimizer that is not linear, as Adam or Adagrad, is unknown: `limit` says None. Weight decay acts as so much more curvature.
+optimizer that is not linear, as Adam or Adagrad, or has groups, is unknown: `limit` says None. Weight decay acts as so much more
+curvature.
 tests/unit/advise/test_limits.py runs all of them.
 """
 
@@ -33,13 +34,15 @@ from gradstream.strategies.base import Recurrence
 
 def limit(spec: JobSpec) -> float | None:
     """The lr h at which the job stops to settle, lr being `rate(spec)`; None where no exact limit is known."""
+    if spec.optimizer.groups or spec.server_optimizer.groups:
+        return None
     rule = spec.strategy.recurrence
     return _RULES[rule](spec) if rule else None
 
 
 def serial_limit(spec: JobSpec) -> float | None:
     """The same for one process that trains with the job's optimizer, as `gradstream run --local` does."""
-    return _stands(spec.optimizer, 1, 0)
+    return None if spec.optimizer.groups else _stands(spec.optimizer, 1, 0)
 
 
 def rate(spec: JobSpec) -> float:

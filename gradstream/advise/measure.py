@@ -52,6 +52,8 @@ class Measurement:
     center: int
     """Bytes of the parameters without a codec."""
     tables: dict[str, MeasuredTable] = field(default_factory=dict)
+    largest: int = 0
+    """Elements of the largest parameter."""
 
     @property
     def saved(self) -> dict[str, float]:
@@ -103,6 +105,7 @@ def measure(spec: JobSpec, folder: Path) -> Measurement:
         None if found else str(first),
         flat.theta.nbytes,
         of_tables,
+        max((parameter.size for parameter in flat.parameters), default=0),
     )
 
 

@@ -127,6 +127,10 @@ def _rounds(spec: JobSpec, mini_batches: int) -> int:
     return max(_MIN_ROUNDS, min(_MAX_ROUNDS, max(under_way, _MINI_BATCHES // mini_batches)))
 
 
+_ALIKE: dict[str, Any] = {"clip_norm": None, "groups": ()}
+"""Settings of an optimizer that treats all parameters alike."""
+
+
 class _Line(Quadratic):
     """slope x + curvature x^2 / 2"""
 
@@ -145,13 +149,13 @@ class _Line(Quadratic):
 def _as_formula(spec: JobSpec) -> JobSpec:
     """The job without what belongs to its beginning, its end, or the length of its vector."""
     gate, server = spec.effective_gate, spec.roles.server.optimizer
-    roles = spec.roles.model_copy(update={"server": ServerRole(optimizer=server and server.model_copy(update={"clip_norm": None}))})
+    roles = spec.roles.model_copy(update={"server": ServerRole(optimizer=server and server.model_copy(update=_ALIKE))})
     return spec.model_copy(
         update={
             "gate": gate.model_copy(update={"warm_start": None}),
             "roles": roles,
             "stop": Stop(steps=ENDLESS),
-            "optimizer": spec.optimizer.model_copy(update={"clip_norm": None}),
+            "optimizer": spec.optimizer.model_copy(update=_ALIKE),
             "schedule": Constant(),
             "evaluate": Evaluate(),
             "codec": Raw(),

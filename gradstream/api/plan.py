@@ -44,6 +44,7 @@ class MeasuredSize(Size, frozen=True):
     """The sizes of a model, as the sender of a job has measured them."""
 
     epoch_samples: int | None = Field(None, ge=1, le=10**15, description="Samples of an epoch of all workers; null: not known")
+    largest_parameter: int | None = Field(None, ge=1, le=10**12, description="Elements of the largest parameter; null: not known")
     tables: tuple[TableSize, ...] | None = Field(None, max_length=1000, description="Its embedding tables; null: not measured")
 
 

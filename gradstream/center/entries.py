@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from gradstream.center.tables.payload import AnyRows, RowKeys
     from gradstream.observations.histograms import Observations
     from gradstream.observations.passes import ClosedPass
+    from gradstream.optim.parameters import ParameterShape
 else:  # types are looked at when messages are decoded, and programs that only post entries start without torch
-    AnyRows = ClosedPass = Observations = RowKeys = Tensor = Any
+    AnyRows = ClosedPass = Observations = ParameterShape = RowKeys = Tensor = Any
 
 EVALUATOR = -1
 FINAL_CHECKPOINT = 0
@@ -67,6 +68,8 @@ class Payload(NamedTuple):
     """Beside a `Push`: keys whose rows come with its response. None: it asks for none."""
     passes_over: int | None = None
     """Beside a `Push`, on every shard: passes over the data that are over for its worker. None: the job does not count them."""
+    parameters: tuple[ParameterShape, ...] = ()
+    """Beside an `Init`: those that lie in the vector, one behind another. Empty: not known."""
 
 
 class Init(Struct, frozen=True, array_like=True, tag="init"):

@@ -51,6 +51,7 @@ from gradstream.center.responses import Held, Responses
 from gradstream.center.tables.payload import RowKeys, of_kind
 from gradstream.center.waiting import WaitingRanks
 from gradstream.center.watchers import Watchers
+from gradstream.optim.parameters import ParameterShape
 from gradstream.spec import JobSpec
 
 if TYPE_CHECKING:
@@ -109,7 +110,8 @@ class Shard:
                 length = entry.epoch_samples, entry.total_samples
                 tables = self._hosting.new_tables(dict(entry.tables), entry.epoch_samples)
                 theta = payload.x.clone()
-                self._adopt(Center(self.spec, theta, buffers, one_pass=self._one_pass, run_length=length, tables=tables))
+                told: dict[str, Any] = {"run_length": length, "tables": tables, "parameters": payload.parameters}
+                self._adopt(Center(self.spec, theta, buffers, one_pass=self._one_pass, **told))
             case Join():
                 self._join(entry)
             case Leave():
@@ -281,10 +283,12 @@ class Shard:
         counted = {"observed": self.observed.state(), "passes": self.passes.state()}
         return state | {key: value for key, value in counted.items() if value}
 
-    def load(self, state: dict[str, Any], rows: Iterable[StoredRows] = ()) -> None:
-        """Resume from a checkpoint, before the first entry: the same numbers, new members. `rows`: those that `state` lacks."""
+    def load(self, state: dict[str, Any], rows: Iterable[StoredRows] = (), parameters: tuple[ParameterShape, ...] = ()) -> None:
+        """Resume from a checkpoint, before the first entry: the same numbers, new members. `rows`: those that `state` lacks.
+        `parameters`: those that lie in this slice."""
         tables = self._hosting.stored_tables(state["center"], rows)
-        self._adopt(Center.load(self.spec, state["center"], self._device, one_pass=self._one_pass, tables=tables))
+        more: dict[str, Any] = {"one_pass": self._one_pass, "tables": tables, "parameters": parameters}
+        self._adopt(Center.load(self.spec, state["center"], self._device, **more))
         self.members.load(state["members"])
         self.ledger.load(state["ledger"])
         self._gate.load(state["gate"], self._device)

@@ -92,6 +92,9 @@ def _locate(loc: Path, document: Any, missing: bool) -> tuple[Path, list[type[Ba
         if len(models) > 1:
             models = [model for model in models if name_of(model) == part]
             continue
+        if models and isinstance(here, list) and isinstance(part, int):  # an item of a list of groups
+            path, here = (*path, part), here[part]
+            continue
         inside = part in here if isinstance(here, Mapping) else isinstance(here, list) and part in range(len(here))
         known = models[0].model_fields.get(str(part)) if models else None
         if not inside and not (missing and at == len(loc) - 1):

@@ -65,6 +65,7 @@ class _Reference:
         yield from [f"## `{path}`", "", f"One of {_listed(variants)}, as `{path}: {{name: {next(iter(variants))}, ...}}`."]
         if shared:
             yield from ["", "Every variant has:", "", *self._table({"properties": shared}, f"{path}.")]
+            yield from self._items(shared, path)
         for name, variant in variants.items():
             own = {key: field for key, field in variant["properties"].items() if key != "name" and key not in shared}
             yield from ["", f"### `{path}: {name}`"]
@@ -73,6 +74,14 @@ class _Reference:
             if own:
                 yield from ["", *self._table({"properties": own, "required": variant.get("required", [])}, f"{path}.")]
         yield ""
+
+    def _items(self, fields: dict[str, Any], path: str) -> Iterator[str]:
+        """Yield a section for each list of groups."""
+        for key, field in fields.items():
+            if "$ref" in (items := field.get("items", {})):
+                inner = self._follow(items)
+                yield from ["", f"### `{path}.{key}`", "", f"A list. Each of its items: {_first_paragraph(inner)}", ""]
+                yield from self._table(inner, f"{path}.{key}.0.")
 
     def _table(self, schema: Schema, path: str) -> Iterator[str]:
         yield from _HEADER
@@ -122,10 +131,15 @@ class _Reference:
             case "string":
                 return "text" + (f", at most {field['maxLength']} characters" if "maxLength" in field else "")
             case "array":
-                return f"list of {len(field['prefixItems'])}: {self._type(field['prefixItems'][0])}"
+                return self._list_type(field)
             case "object":
                 return "mapping"
         raise ValueError(f"the reference has no words for this type: {json.dumps(field)}")
+
+    def _list_type(self, field: Schema) -> str:
+        if "prefixItems" in field:
+            return f"list of {len(field['prefixItems'])}: {self._type(field['prefixItems'][0])}"
+        return "list" if "$ref" in field["items"] else f"list of {self._type(field['items'])}"
 
 
 def _shared(variants: list[Schema]) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from gradstream.input.overlap import find_overlap
 from gradstream.input.shuffled import batches_of
 from gradstream.local_run.rows import local_rows
 from gradstream.model import parts
+from gradstream.model.buffers import plain_name
 from gradstream.model.ensemble import train_step
 from gradstream.model.flat_model import trained_dtype
 from gradstream.model.guard import ParameterGuard
@@ -101,9 +102,9 @@ class _Training:
         self._spec, self._code, self._model, self._device = spec, code, model, device
         self._scorer, self._guard = scorer, ParameterGuard(model)
         empty = torch.nn.Parameter(torch.empty(0))  # stands in where the model is tables alone
-        dense: list[torch.Tensor] = [*model.parameters()] or [empty]
+        dense = [(plain_name(name), p) for name, p in model.named_parameters()] or [("", empty)]
         self._optimizer = spec.optimizer.build(dense, lr=spec.strategy.lr)
-        self._trained = [p for p in dense if p.requires_grad]
+        self._trained = [p for _, p in dense if p.requires_grad]
         self._full_rate = [group["lr"] for group in self._optimizer.param_groups]
         self._data, length = data, _length(data, spec)
         self._steps = _steps(spec, length, code.batching.drop_last)

@@ -12,6 +12,7 @@ from gradstream.center.entries import Buffers
 from gradstream.errors import InvalidWorkload
 from gradstream.model.buffers import ModelBuffers, plain_name
 from gradstream.model.tables import has_tables
+from gradstream.optim.parameters import ParameterShape
 
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 """That a center may have."""
@@ -29,6 +30,7 @@ class FlatModel:
         self.device = device
         self.trained = [p for p in model.parameters() if p.requires_grad]
         dtype, size = trained_dtype(model), sum(p.numel() for p in self.trained)
+        self.parameters = parameter_shapes(model)
         self.theta = torch.empty(size, dtype=dtype, device=device)
         self.gradient = torch.empty_like(self.theta)
         self._inside = [p for p in self.trained if p.dtype == dtype]
@@ -102,6 +104,12 @@ class FlatModel:
         """The state_dict, copied to the CPU, as if nothing in the model were compiled: torch.compile puts modules into others."""
         found = self.model.state_dict()
         return {plain_name(name): t.detach().cpu().clone().contiguous() for name, t in found.items()}
+
+
+def parameter_shapes(model: nn.Module) -> tuple[ParameterShape, ...]:
+    """Return the name and shape of each trainable parameter, in the order of the vector."""
+    named = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
+    return tuple(ParameterShape(plain_name(name), tuple(p.shape)) for name, p in named)
 
 
 def trained_dtype(model: nn.Module) -> torch.dtype:

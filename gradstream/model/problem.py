@@ -63,7 +63,7 @@ def _check(guard: ParameterGuard) -> None:
 
 class ModelProblem:
     """A workload's model and its share of the data: a `Problem` that `Gathers`, is `InPieces` until then, `Prepares`,
-    `HasTables`, `Observes`, and `Follows`."""
+    `HasTables`, `NamesParameters`, `Observes`, and `Follows`."""
 
     def __init__(
         self,
@@ -83,8 +83,8 @@ class ModelProblem:
         """Passes that are over for this worker with its last mini-batch."""
         self._epoch: int | None = None
         """That on_epoch was called for last."""
-        self._modules = list(flat.model.modules())
-        """Looked at instead of told for each mini-batch that they train, which takes thirty times as long."""
+        self.parameters, self._modules = flat.parameters, list(flat.model.modules())
+        """Modules are looked at instead of told for each mini-batch that they train, which takes thirty times as long."""
         self._wait_for_push: Callable[[], None] = lambda: None
         self._early: EarlyGradients | None = None
         self._ahead = BatchesAhead(self._fetch, self._name if rows and code.ids else None, self._may_take_early)

@@ -17,6 +17,7 @@ from gradstream.errors import InvalidWorkload, PlaneLost
 from gradstream.input import randomness
 from gradstream.input.gather import Batching
 from gradstream.model import ensemble
+from gradstream.model.flat_model import parameter_shapes, trained_dtype
 from gradstream.process.begin import seed_of
 from gradstream.process.exits import UserError
 from gradstream.spec import JobSpec
@@ -42,6 +43,10 @@ class blaming:
             raise UserError(f"the workload failed in {self._part}") from error
 
 
+_NAMED = 8
+"""Names of parameters in a message."""
+
+
 class UserCode:
     """A workload whose errors are raised as the user's: see `blaming`."""
 
@@ -63,7 +68,9 @@ class UserCode:
     def model(self) -> nn.Module:
         """Build the model, the same in every process of the job."""
         with blaming("model()"):
-            return ensemble.build(self._workload, self._spec)
+            model = ensemble.build(self._workload, self._spec)
+            _check_rules(self._spec, model)
+            return model
 
     def dataset(self, split: Split) -> Dataset[Any]:
         """Build the data set, the same in every process of the job, also if it is split at random."""
@@ -182,3 +189,15 @@ def _metric(key: object) -> str:
             )
         return key
     raise InvalidWorkload(f"evaluate() must name its metrics by 1 to {_LONGEST_METRIC} printable characters, not {repr(key)[:60]}")
+
+
+def _check_rules(spec: JobSpec, model: nn.Module) -> None:
+    """Raises: InvalidWorkload: a setting of an optimizer is about parameters that the model does not have."""
+    for place, rule in (("optimizer", spec.optimizer), ("roles.server.optimizer", spec.roles.server.optimizer)):
+        if rule is None or rule.sees == "element":
+            continue
+        trained_dtype(model)  # refuses parameters without a shape
+        parameters = parameter_shapes(model)
+        for key, lack in rule.unused(parameters):
+            some = ", ".join(parameter.name for parameter in parameters[:_NAMED])
+            raise InvalidWorkload(f"{place}.{key}: {lack}; the model's {len(parameters)} parameters begin with {some}")

@@ -2,37 +2,50 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from gradstream.optim.parameters import ParameterShape
 from gradstream.optim.spec import Optimizer
+
+_WHOLE = "theta"
 
 
 class FlatOptimizer:
-    """A `torch.optim` optimizer whose one parameter is `theta` itself (shared storage, shape (n,)).
+    """A torch optimizer in the memory of `theta`, shape (n,).
 
-    Every rule of torch.optim that is offered works element by element, so a step on slices of a vector gives the bits of
-    a step on the whole, and a step on the whole gives those of torch.optim on the model's own parameters."""
+    Most rules work element by element. Then theta is its one parameter, and a step on slices of a vector gives the bits of a step
+    on the whole. A rule that sees parameters has a view of each in their place. Both give the bits of the same optimizer on the
+    model's own parameters."""
 
-    def __init__(self, theta: Tensor, spec: Optimizer, lr: float, workers: int = 1) -> None:
-        self._parameter = nn.Parameter(theta, requires_grad=False)
+    def __init__(
+        self, theta: Tensor, spec: Optimizer, lr: float, workers: int = 1, parameters: Sequence[ParameterShape] = ()
+    ) -> None:
+        """`parameters`: those that lie in theta, one behind another; a part of one is flat. Without any, theta is the only one."""
+        whole = ParameterShape(_WHOLE, tuple(theta.shape))
+        self._shapes = [whole] if spec.sees == "element" or not parameters else [shape for shape in parameters if shape.size]
+        self._theta = theta
+        self._parameters = [nn.Parameter(view, requires_grad=False) for view in self._views(theta)]
         self._spec, self._lr = spec, spec.lr or lr
-        self._optimizer = spec.build([self._parameter], lr, workers)
+        self._optimizer = spec.build(self._named(), lr, workers)
 
     def step(self, direction: Tensor, factor: float = 1.0) -> None:
         """Make a step along `direction`, shape (n,), in place, at `factor` times the learning rate."""
         if self._spec.clip_norm is not None:
             direction = clipped(direction, self._spec.clip_norm)
         if self._spec.is_plain:  # the same bits, without the twenty calls of torch.optim
-            self._parameter.data.add_(direction, alpha=self._alpha(factor))
+            self._parameters[0].data.add_(direction, alpha=self._alpha(factor))
             return
         for group in self._optimizer.param_groups:
-            group["lr"] = self._lr * factor
-        self._parameter.grad = direction
+            group["lr"] = self._lr * factor * group["lr_factor"]
+        for parameter, view in zip(self._parameters, self._views(direction), strict=True):
+            parameter.grad = view
         self._optimizer.step()
-        self._parameter.grad = None
+        for parameter in self._parameters:
+            parameter.grad = None
 
     def plain(self, factor: float) -> float | None:
         """Return the number by which `step` scales a direction before it adds it; None if it does more than that."""
@@ -43,35 +56,58 @@ class FlatOptimizer:
 
     def move(self, theta: Tensor) -> None:
         """Step in this vector from now on."""
-        self._parameter.data = theta
+        self._theta = theta
+        for parameter, view in zip(self._parameters, self._views(theta), strict=True):
+            parameter.data = view
 
     def reset(self) -> None:
         """Forget what earlier steps left: momentum, sums of squares, counters."""
         self._optimizer.state.clear()
 
     def vectors(self) -> list[Tensor]:
-        """Return the state vectors that are as long as theta, in a fixed order; zeros before the first step."""
-        state = self._optimizer.state.get(self._parameter, {})
-        kept = (state.get(name) for name in self._spec.state_vectors)
-        return [torch.zeros_like(self._parameter) if vector is None else vector for vector in kept]
+        """Return the state vectors that are as long as theta, in a fixed order; zeros before the first step, and where a parameter
+        keeps none."""
+        return [self._vector(name) for name in self._spec.state_vectors]
 
     def set_vectors(self, vectors: list[Tensor]) -> None:
         """Replace `vectors()` by these; before the first step this does nothing."""
-        state = self._optimizer.state.get(self._parameter, {})
         for name, vector in zip(self._spec.state_vectors, vectors, strict=True):
-            if state.get(name) is not None:
-                state[name].copy_(vector)
+            for parameter, view in zip(self._parameters, self._views(vector), strict=True):
+                kept = self._optimizer.state.get(parameter, {}).get(name)
+                if kept is not None:
+                    kept.copy_(view)
 
     def state(self) -> dict[str, Any]:
-        """Return a copy of the state: tensors and plain values."""
-        state = self._optimizer.state_dict()["state"].get(0, {})
-        return {key: value.clone() if isinstance(value, Tensor) else value for key, value in state.items()}
+        """Return a copy of the state: tensors and plain values; by name of the parameter, if the rule sees parameters."""
+        states = {name: _copied(self._optimizer.state.get(parameter, {})) for name, parameter in self._named()}
+        return states if self._spec.sees != "element" else states[_WHOLE]
 
     def load(self, state: dict[str, Any]) -> None:
+        states = state if self._spec.sees != "element" else {_WHOLE: state}
+        name_of = {id(parameter): name for name, parameter in self._named()}
+        order = [name_of[id(parameter)] for group in self._optimizer.param_groups for parameter in group["params"]]
         whole = self._optimizer.state_dict()
-        copied = {key: value.clone() if isinstance(value, torch.Tensor) else value for key, value in state.items()}
-        whole["state"] = {0: copied} if copied else {}
+        whole["state"] = {number: _copied(states[name]) for number, name in enumerate(order) if states.get(name)}
         self._optimizer.load_state_dict(whole)
+
+    def _named(self) -> list[tuple[str, nn.Parameter]]:
+        return [(shape.name, parameter) for shape, parameter in zip(self._shapes, self._parameters, strict=True)]
+
+    def _views(self, vector: Tensor) -> list[Tensor]:
+        parts = torch.split(vector, [shape.size for shape in self._shapes])
+        return [part.view(shape.shape) for part, shape in zip(parts, self._shapes, strict=True)]
+
+    def _vector(self, name: str) -> Tensor:
+        kept = [self._optimizer.state.get(parameter, {}).get(name) for parameter in self._parameters]
+        if len(kept) == 1 and isinstance(kept[0], Tensor):
+            return kept[0].view(-1)
+        pairs = zip(kept, self._parameters, strict=True)
+        found = [(torch.zeros_like(parameter) if vector is None else vector).view(-1) for vector, parameter in pairs]
+        return torch.cat(found) if found else torch.zeros_like(self._theta)
+
+
+def _copied(state: dict[str, Any]) -> dict[str, Any]:
+    return {key: value.clone() if isinstance(value, Tensor) else value for key, value in state.items()}
 
 
 def clipped(x: Tensor, longest: float) -> Tensor:

@@ -10,13 +10,14 @@ import torch
 from msgspec.structs import replace
 from torch import Tensor
 
-from gradstream.center.entries import Entry, Payload, Response, moved_in_all
+from gradstream.center.entries import Entry, Init, Payload, Response, moved_in_all
 from gradstream.center.ledger import Decision
 from gradstream.center.parameters.hosting import TableHosting
-from gradstream.center.parameters.slices import slices
+from gradstream.center.parameters.slices import slices_for
 from gradstream.center.shard import Shard
 from gradstream.center.tables.payload import FoundRows, RowKeys, joined_shards, shard_part
 from gradstream.observations.passes import ClosedPass
+from gradstream.optim.parameters import ParameterShape, pieces
 from gradstream.spec import Checkpointing, JobSpec
 
 
@@ -42,14 +43,17 @@ def _watched(spec: JobSpec) -> JobSpec:
 
 
 class ShardedCenter:
-    def __init__(self, spec: JobSpec, size: int, align: int) -> None:
+    def __init__(self, spec: JobSpec, size: int, align: int, parameters: tuple[ParameterShape, ...]) -> None:
         """`align`: where slices may begin; 1 splits even the tiny vectors of the toys."""
         self.shards = [Shard(_watched(spec), hosting=TableHosting(spec, k)) for k in range(spec.roles.server.shards)]
         self._pull_codec = spec.pull_codec
-        self._slices = slices(size, len(self.shards), max(align, spec.codec.block))
+        self._parameters, sees = parameters, spec.optimizer_at_servers.sees
+        self._slices = slices_for(sees, parameters, size, len(self.shards), max(align, spec.codec.block))
 
     def handle(self, entry: Entry, payload: Payload | None) -> Settled:
         """Raises: ShardsDisagree."""
+        if isinstance(entry, Init) and payload:
+            payload = payload._replace(parameters=self._parameters)
         first, *others = (shard.handle(entry, self._part(k, payload)) for k, shard in enumerate(self.shards))
         for output in others:
             same_responses = list(map(Response.shared, output.responses)) == list(map(Response.shared, first.responses))
@@ -94,8 +98,8 @@ class ShardedCenter:
         return self.shards[0].observed.counted.figures()
 
     def load(self, states: list[dict[str, Any]]) -> None:
-        for shard, state in zip(self.shards, states, strict=True):
-            shard.load(state)
+        for k, (shard, state) in enumerate(zip(self.shards, states, strict=True)):
+            shard.load(state, parameters=self._pieces(k))
 
     def state(self) -> list[dict[str, Any]]:
         return [shard.state() for shard in self.shards]
@@ -106,9 +110,13 @@ class ShardedCenter:
         x = payload.x[self._slices[k]] if payload.x.numel() else payload.x
         rows = payload.rows and shard_part(payload.rows, k, len(self.shards))
         asks = payload.asks and shard_part(payload.asks, k, len(self.shards))
+        parameters = self._pieces(k) if payload.parameters else ()
         if k == 0:
-            return payload._replace(x=x, rows=rows, asks=asks)
-        return Payload(x, None, rows, asks=asks, passes_over=payload.passes_over)
+            return payload._replace(x=x, rows=rows, asks=asks, parameters=parameters)
+        return Payload(x, None, rows, asks=asks, passes_over=payload.passes_over, parameters=parameters)
+
+    def _pieces(self, k: int) -> tuple[ParameterShape, ...]:
+        return pieces(self._parameters, self._slices[k])
 
     def _joined(self, parts: tuple[Response, ...], made: dict[tuple[int, ...], Payload]) -> Response:
         """Join the shards' responses. `made`: payloads of other responses to the same entry, so that a center that several workers

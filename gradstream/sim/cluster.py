@@ -33,7 +33,7 @@ from gradstream.spec import JobSpec
 from gradstream.train.link import Link
 from gradstream.train.link_events import LinkEvents
 from gradstream.train.loop import train
-from gradstream.train.problem import Problem
+from gradstream.train.problem import Problem, parameters_of
 from gradstream.train.replica import Replica
 
 Problems = Callable[[JobSpec, int], Problem]
@@ -100,7 +100,7 @@ class Simulation:
             self._events = resume.events
         problems = {rank: self._problem(self._spec, rank) for rank in ranks if rank not in self._incarnations.absent}
         first = min(problems)
-        self._center = ShardedCenter(self._spec, problems[first].theta.numel(), self._align)
+        self._center = ShardedCenter(self._spec, problems[first].theta.numel(), self._align, parameters_of(problems[first]))
         if resume:
             self._center.load(resume.shards)
             self._watching.begin(self._center.samples)

@@ -33,6 +33,7 @@ def check(spec: JobSpec) -> None:
         raise ValueError("stop.patience: say what has to become better, e.g. best: {metric: eval/loss}")
     _check_endless(spec)
     _check_optimizers(spec)
+    _check_layers(spec)
     _check_pipeline(spec)
     for key in spec.env:
         if _RESERVED_ENV.search(key) or not re.fullmatch(r"[A-Za-z_]\w*", key):
@@ -81,6 +82,20 @@ def _check_optimizers(spec: JobSpec) -> None:
             raise ValueError(f"{place}.clip_norm: a norm is taken of all members together, which would couple them; remove it")
         if optimizer and optimizer.clip_norm is not None and on_server and spec.roles.server.count != 1:
             raise ValueError(f"{place}.clip_norm: a norm is taken of the whole mean, so it needs roles.server.count: 1")
+
+
+def _check_layers(spec: JobSpec) -> None:
+    """Refuse settings of groups that a rule ignores, and codecs whose blocks the cuts between parameters would split."""
+    for place, optimizer in (("optimizer", spec.optimizer), ("roles.server.optimizer", spec.roles.server.optimizer)):
+        for number, group in enumerate(optimizer.groups if optimizer else ()):
+            if optimizer and not group.adapt and optimizer.name not in ("lars", "lamb"):
+                raise ValueError(f"{place}.groups.{number}.adapt: only lars and lamb scale steps by norms; remove it")
+    rule, codec = spec.optimizer_at_servers, spec.codec
+    if rule.sees != "element" and codec.block > 1 and spec.roles.server.count != 1:
+        raise ValueError(
+            f"codec: '{codec.name}' codes blocks of {codec.block} elements, and the servers' optimizer has the vector cut between "
+            "parameters; take raw or bf16, or roles.server.count: 1"
+        )
 
 
 def _check_sgd(spec: JobSpec, place: str, sgd: Sgd, on_server: bool) -> None:

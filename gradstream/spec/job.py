@@ -140,6 +140,11 @@ class JobSpec(SpecPart, frozen=True):
         return self.roles.server.optimizer or self.strategy.server_optimizer or Sgd()
 
     @property
+    def optimizer_at_servers(self) -> Optimizer:
+        """The rule by which servers step, whichever side descends."""
+        return self.optimizer if self.strategy.descends == "server" else self.server_optimizer
+
+    @property
     def at_once(self) -> int:
         """Examples that a model computes with at a time."""
         return math.ceil(self.batch_size / self.accumulate)

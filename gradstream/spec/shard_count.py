@@ -2,8 +2,9 @@
 
 A push keeps one shard busy for `work` seconds; s shards share that, and each further one costs a response and a header more:
 
-    seconds of an exchange at the servers = work / s + MESSAGE (s - 1)
+    seconds of an exchange at the servers = work max(1 / s, largest) + MESSAGE (s - 1)
 
+`largest` is the share of the largest parameter, where the servers' optimizer needs whole ones (lars, lamb, muon); else it is 0.
 The smallest number of shards whose cost is within TOLERANCE of the lowest is taken, and never more than there are cores beside the
 workers: on a machine that is full, shards only take turns.
 """
@@ -45,12 +46,16 @@ class ShardCount:
     """The reason for the number, as a sentence."""
 
 
-def choose(spec: JobSpec, nbytes: int, hosts: Sequence[Host]) -> ShardCount:
-    """Choose the number of shards. `nbytes`: of the whole center. `hosts`: those with workers; shards lie on them in turn."""
+def choose(spec: JobSpec, nbytes: int, hosts: Sequence[Host], largest: float = 0.0) -> ShardCount:
+    """Choose the number of shards. `nbytes`: of the whole center. `hosts`: those with workers; shards lie on them in turn.
+    `largest`: share of the largest parameter in it, if the servers' optimizer needs whole ones; 0: not known."""
     work = nbytes * _per_byte(spec, len(hosts))
     spare = sum(max(0, host.cpus - host.workers * spec.roles.worker.threads) for host in hosts)
     most = max(1, min(MAX_AUTO_SHARDS, spare))
-    costs = {shards: work / shards + MESSAGE * (shards - 1) for shards in range(1, MAX_AUTO_SHARDS + 1)}
+    costs = {
+        shards: work * max(1 / shards, largest_share(spec, largest)) + MESSAGE * (shards - 1)
+        for shards in range(1, MAX_AUTO_SHARDS + 1)
+    }
     wanted = _fewest(costs, MAX_AUTO_SHARDS)
     shards = _fewest(costs, most)
     way = "in shared memory" if len(hosts) == 1 else f"on {len(hosts)} machines"
@@ -63,6 +68,11 @@ def choose(spec: JobSpec, nbytes: int, hosts: Sequence[Host]) -> ShardCount:
             1, f"1 shard: {told}; another one would cost {_short(1e3 * MESSAGE)} ms of messages to save half of that."
         )
     return ShardCount(shards, f"{_count(shards)}: {told}, {_short(1e3 * costs[shards])} ms with {shards}.")
+
+
+def largest_share(spec: JobSpec, largest: float) -> float:
+    """Return the share of the vector that one shard holds at least, since a parameter of the share `largest` is in it."""
+    return largest if spec.optimizer_at_servers.sees == "matrix" else 0.0
 
 
 def _fewest(costs: dict[int, float], most: int) -> int:

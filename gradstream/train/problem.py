@@ -12,6 +12,7 @@ from gradstream.center.entries import Buffers
 from gradstream.center.positions import Place
 from gradstream.center.tables.payload import FoundRows, RowGradients, RowKeys
 from gradstream.observations.histograms import Observations
+from gradstream.optim.parameters import ParameterShape
 
 
 class Gradient(NamedTuple):
@@ -67,6 +68,20 @@ class InPieces(Protocol):
 
     def descend(self, alpha: float) -> None:
         """Add alpha * the gradient that `differentiate` left to theta, with the bits of the same step on one vector."""
+
+
+@runtime_checkable
+class NamesParameters(Protocol):
+    """A problem whose vector is that of a model."""
+
+    @property
+    def parameters(self) -> tuple[ParameterShape, ...]:
+        """The parameters in theta, one behind another."""
+
+
+def parameters_of(problem: Problem) -> tuple[ParameterShape, ...]:
+    """Return the parameters in its vector; empty: the vector is one."""
+    return problem.parameters if isinstance(problem, NamesParameters) else ()
 
 
 @runtime_checkable

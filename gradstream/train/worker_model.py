@@ -14,7 +14,7 @@ from gradstream.observations.histograms import Observations
 from gradstream.optim.flat import FlatOptimizer
 from gradstream.optim.spec import Sgd
 from gradstream.spec import JobSpec
-from gradstream.train.problem import CountsPasses, Gathers, HasTables, Observes, Problem
+from gradstream.train.problem import CountsPasses, Gathers, HasTables, Observes, Problem, parameters_of
 
 
 class WorkerModel:
@@ -26,7 +26,8 @@ class WorkerModel:
         self.theta = problem.theta
         """The parameters. Another vector after `set_theta`, if centers arrive where the worker trains."""
         here = spec.strategy.descends == "worker"
-        self.optimizer = FlatOptimizer(problem.theta, spec.optimizer if here else Sgd(), spec.strategy.lr)
+        rule, self.parameters = spec.optimizer if here else Sgd(), parameters_of(problem)
+        self.optimizer = FlatOptimizer(problem.theta, rule, spec.strategy.lr, parameters=self.parameters)
         self._shares_optimizer = spec.strategy.averages_optimizers
         self._keeps_theta = not spec.strategy.pulls_every_round
         self._has_tables = problem if isinstance(problem, HasTables) and problem.tables else None

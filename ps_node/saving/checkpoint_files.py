@@ -44,7 +44,7 @@ class CheckpointFiles:
         if (part := resumed_part(self._store, self._part, self._folder)) is None:
             return None
         state, self._resumed = part
-        return Layout(**state["layout"]), state["shard"], self._resumed_rows()
+        return Layout.load(state["layout"]), state["shard"], self._resumed_rows()
 
     def put_start_rows(self, tables: HostedTables) -> None:
         """Begin with the rows of the job that this one starts from, if it does. Raises: UserError: they do not fit."""

@@ -1509,6 +1509,12 @@ export interface components {
              */
             clip_norm?: number | null;
             /**
+             * Groups
+             * @description Other learning rates and weight decays for parameters, by patterns of their names
+             * @default []
+             */
+            groups: components["schemas"]["ParameterGroup"][];
+            /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
@@ -1576,6 +1582,12 @@ export interface components {
              * @description Clip the update to this L2 norm; the server clips the mean of the pushes; default: no clipping
              */
             clip_norm?: number | null;
+            /**
+             * Groups
+             * @description Other learning rates and weight decays for parameters, by patterns of their names
+             * @default []
+             */
+            groups: components["schemas"]["ParameterGroup"][];
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
@@ -1656,6 +1668,12 @@ export interface components {
              * @description Clip the update to this L2 norm; the server clips the mean of the pushes; default: no clipping
              */
             clip_norm?: number | null;
+            /**
+             * Groups
+             * @description Other learning rates and weight decays for parameters, by patterns of their names
+             * @default []
+             */
+            groups: components["schemas"]["ParameterGroup"][];
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
@@ -3883,13 +3901,14 @@ export interface components {
              * @description Optimizer of the side that descends: the worker or the server, as the strategy says
              * @default {
              *       "weight_decay": 0,
+             *       "groups": [],
              *       "name": "sgd",
              *       "momentum": 0,
              *       "nesterov": false,
              *       "momentum_correction": false
              *     }
              */
-            optimizer: components["schemas"]["Sgd"] | components["schemas"]["Adagrad"] | components["schemas"]["Adam"] | components["schemas"]["AdamW"];
+            optimizer: components["schemas"]["Sgd"] | components["schemas"]["Adagrad"] | components["schemas"]["Adam"] | components["schemas"]["AdamW"] | components["schemas"]["Lars"] | components["schemas"]["Lamb"] | components["schemas"]["Muon"];
             /**
              * Schedule
              * @description Change of the learning rate over the samples that all workers have trained
@@ -4293,6 +4312,102 @@ export interface components {
             committed_at: string;
         };
         /**
+         * Lamb
+         * @description Adam whose step for each parameter is as long as the parameter, times lr: for mini-batches of thousands of examples.
+         */
+        Lamb: {
+            /**
+             * Lr
+             * @description Learning rate; default: the strategy's lr if the strategy descends on this side, else 1
+             */
+            lr?: number | null;
+            /**
+             * Weight Decay
+             * @description Weight decay, before the step is scaled
+             * @default 0.01
+             */
+            weight_decay: number;
+            /**
+             * Clip Norm
+             * @description Clip the update to this L2 norm; the server clips the mean of the pushes; default: no clipping
+             */
+            clip_norm?: number | null;
+            /**
+             * Groups
+             * @description Other learning rates and weight decays for parameters, by patterns of their names
+             * @default []
+             */
+            groups: components["schemas"]["ParameterGroup"][];
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            name: "lamb";
+            /**
+             * Betas
+             * @description Decay rates of the mean of gradients and of the mean of their squares
+             * @default [
+             *       0.9,
+             *       0.999
+             *     ]
+             */
+            betas: [
+                number,
+                number
+            ];
+            /**
+             * Eps
+             * @description Constant that is added to the denominator
+             * @default 0.000001
+             */
+            eps: number;
+        };
+        /**
+         * Lars
+         * @description SGD with momentum whose step for each parameter is scaled by its norm: for mini-batches of thousands of examples.
+         */
+        Lars: {
+            /**
+             * Lr
+             * @description Learning rate; default: the strategy's lr if the strategy descends on this side, else 1
+             */
+            lr?: number | null;
+            /**
+             * Weight Decay
+             * @description L2 penalty
+             * @default 0
+             */
+            weight_decay: number;
+            /**
+             * Clip Norm
+             * @description Clip the update to this L2 norm; the server clips the mean of the pushes; default: no clipping
+             */
+            clip_norm?: number | null;
+            /**
+             * Groups
+             * @description Other learning rates and weight decays for parameters, by patterns of their names
+             * @default []
+             */
+            groups: components["schemas"]["ParameterGroup"][];
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            name: "lars";
+            /**
+             * Momentum
+             * @description Momentum of the step
+             * @default 0.9
+             */
+            momentum: number;
+            /**
+             * Trust
+             * @description Length of a step, as a share of the parameter's norm (eta), before lr
+             * @default 0.001
+             */
+            trust: number;
+        };
+        /**
          * Level
          * @enum {string}
          */
@@ -4463,6 +4578,11 @@ export interface components {
              */
             epoch_samples?: number | null;
             /**
+             * Largest Parameter
+             * @description Elements of the largest parameter; null: not known
+             */
+            largest_parameter?: number | null;
+            /**
              * Tables
              * @description Its embedding tables; null: not measured
              */
@@ -4521,6 +4641,81 @@ export interface components {
              * @description Give it as `after` to read on
              */
             next: number;
+        };
+        /**
+         * Muon
+         * @description Momentum made orthogonal, for each matrix; AdamW steps all other parameters.
+         */
+        Muon: {
+            /**
+             * Lr
+             * @description Learning rate; default: the strategy's lr if the strategy descends on this side, else 1
+             */
+            lr?: number | null;
+            /**
+             * Weight Decay
+             * @description Decoupled weight decay
+             * @default 0.1
+             */
+            weight_decay: number;
+            /**
+             * Clip Norm
+             * @description Clip the update to this L2 norm; the server clips the mean of the pushes; default: no clipping
+             */
+            clip_norm?: number | null;
+            /**
+             * Groups
+             * @description Other learning rates and weight decays for parameters, by patterns of their names
+             * @default []
+             */
+            groups: components["schemas"]["ParameterGroup"][];
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            name: "muon";
+            /**
+             * Momentum
+             * @description Momentum of the matrices
+             * @default 0.95
+             */
+            momentum: number;
+            /**
+             * Nesterov
+             * @description Use Nesterov's look-ahead
+             * @default true
+             */
+            nesterov: boolean;
+            /**
+             * Ns Steps
+             * @description Newton-Schulz iterations of a step
+             * @default 5
+             */
+            ns_steps: number;
+            /**
+             * Adamw
+             * @description Patterns of names of matrices that AdamW steps, too, such as `head.*`
+             * @default []
+             */
+            adamw: string[];
+            /**
+             * Betas
+             * @description Decay rates of AdamW
+             * @default [
+             *       0.9,
+             *       0.999
+             *     ]
+             */
+            betas: [
+                number,
+                number
+            ];
+            /**
+             * Eps
+             * @description Constant that AdamW adds to the denominator
+             * @default 1e-8
+             */
+            eps: number;
         };
         /**
          * Network
@@ -4785,6 +4980,34 @@ export interface components {
             servers: components["schemas"]["ServerLoad"][];
             /** @description Pushes of all workers over all attempts, by outcome; null before the first */
             ledger: components["schemas"]["PushOutcomes"] | null;
+        };
+        /**
+         * ParameterGroup
+         * @description Other settings for some parameters. A parameter belongs to the first group whose pattern its name matches.
+         */
+        ParameterGroup: {
+            /**
+             * Match
+             * @description Pattern of names, such as `*.bias`: `*` is any text, `?` any character
+             */
+            match: string;
+            /**
+             * Lr Factor
+             * @description Factor on the learning rate; 0 keeps the parameters as they are
+             * @default 1
+             */
+            lr_factor: number;
+            /**
+             * Weight Decay
+             * @description Weight decay; default: that of the optimizer
+             */
+            weight_decay?: number | null;
+            /**
+             * Adapt
+             * @description lars and lamb: scale steps by norms; false: plain steps, as for biases
+             * @default true
+             */
+            adapt: boolean;
         };
         /** Plan */
         Plan: {
@@ -5778,7 +6001,7 @@ export interface components {
              * Optimizer
              * @description Optimizer of the server's step along a push; default: the strategy's own, which mostly subtracts the push
              */
-            optimizer?: (components["schemas"]["Sgd"] | components["schemas"]["Adagrad"] | components["schemas"]["Adam"] | components["schemas"]["AdamW"]) | null;
+            optimizer?: (components["schemas"]["Sgd"] | components["schemas"]["Adagrad"] | components["schemas"]["Adam"] | components["schemas"]["AdamW"] | components["schemas"]["Lars"] | components["schemas"]["Lamb"] | components["schemas"]["Muon"]) | null;
             /**
              * Device
              * @description Device that holds and updates each shard. cuda: a GPU of its own; auto: a GPU that the workers leave free on the server's machine, else the CPU
@@ -5805,6 +6028,12 @@ export interface components {
              * @description Clip the update to this L2 norm; the server clips the mean of the pushes; default: no clipping
              */
             clip_norm?: number | null;
+            /**
+             * Groups
+             * @description Other learning rates and weight decays for parameters, by patterns of their names
+             * @default []
+             */
+            groups: components["schemas"]["ParameterGroup"][];
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}

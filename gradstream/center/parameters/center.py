@@ -14,6 +14,7 @@ from gradstream.center.parameters.onepass import Descent, OnePass, Whole
 from gradstream.center.parameters.updates import PushUpdates
 from gradstream.center.tables.payload import RowKeys
 from gradstream.optim.flat import FlatOptimizer
+from gradstream.optim.parameters import ParameterShape
 from gradstream.optim.schedule import Constant, Schedule
 from gradstream.spec import JobSpec
 from gradstream.strategies.base import Strategy
@@ -34,9 +35,10 @@ class Center:
         one_pass: bool = True,
         run_length: tuple[int, int] = (0, 0),
         tables: HostedTables | None = None,
+        parameters: Sequence[ParameterShape] = (),
     ) -> None:
         """All vectors like `theta` lie on its device; buffers stay on the host. `one_pass`: only on the CPU.
-        `run_length`: samples of all workers in an epoch (0: not known), and in the whole run."""
+        `parameters`: those in this slice. `run_length`: samples of all workers in an epoch (0: not known), and in the run."""
         self._theta = theta
         self._pass = OnePass(theta) if one_pass else Whole(theta)
         self._due: Descent | None = None
@@ -58,10 +60,10 @@ class Center:
         self._average = theta.clone() if self._average_by else None
         self.n = spec.roles.worker.count
         if spec.strategy.descends == "server":
-            self._optimizer = FlatOptimizer(theta, spec.optimizer, spec.strategy.lr, self.n)
-            self._schedule = spec.schedule.for_run(self.total_samples)
+            lr, self._schedule = spec.strategy.lr, spec.schedule.for_run(self.total_samples)
         else:  # the schedule is the workers'
-            self._optimizer, self._schedule = FlatOptimizer(theta, spec.server_optimizer, 1.0, self.n), Constant()
+            lr, self._schedule = 1.0, Constant()
+        self._optimizer = FlatOptimizer(theta, spec.optimizer_at_servers, lr, self.n, parameters)
         self._schedule_of_rows = spec.schedule.for_run(self.total_samples)
 
     @property
@@ -176,12 +178,13 @@ class Center:
         *,
         one_pass: bool = True,
         tables: HostedTables | None = None,
+        parameters: Sequence[ParameterShape] = (),
     ) -> Center:
         """Build a center on `device` from the result of `state`, which may lie on another device."""
         buffers = CenterBuffers.load(state["buffers"]) if state["buffers"] else None
         run_length = state.get("run_length", (0, 0))  # a checkpoint of an older version has none
         theta = state["theta"].to(device, copy=True)
-        center = cls(spec, theta, buffers, one_pass=one_pass, run_length=run_length, tables=tables)
+        center = cls(spec, theta, buffers, one_pass=one_pass, run_length=run_length, tables=tables, parameters=parameters)
         center.version, center.samples, center._calls = state["version"], state["samples"], state["calls"]
         if center._average is not None:
             center._average.copy_(state["average"])

@@ -142,7 +142,8 @@ def _shards(spec: JobSpec, measured: Measurement) -> ShardCount:
     """Return the choice of `roles.server.count: auto` on this machine."""
     from gradstream.spec import shard_count
 
-    return shard_count.choose(spec, measured.center, [shard_count.Host(os.cpu_count() or 1, spec.roles.worker.count)])
+    host = shard_count.Host(os.cpu_count() or 1, spec.roles.worker.count)
+    return shard_count.choose(spec, measured.center, [host], measured.largest / max(1, measured.parameters))
 
 
 def _momentum(spec: JobSpec) -> float | None:

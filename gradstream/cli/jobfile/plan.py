@@ -47,6 +47,7 @@ def _size(spec: JobSpec, folder: Path) -> dict[str, Any]:
     with redirect_stdout(sys.stderr):  # what the workload prints is talk
         measured = measured_here(spec, folder)
     known = {"parameters": measured.parameters, "step": measured.step, "epoch_samples": measured.epoch_samples(spec)}
+    known |= {"largest_parameter": measured.largest or None}
     return {**known, "tables": [size.model_dump() for size in measured.table_sizes]}
 
 

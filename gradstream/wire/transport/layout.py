@@ -11,9 +11,11 @@ import torch
 from torch import Tensor
 
 from gradstream.center.entries import Buffers, Payload
-from gradstream.center.parameters.slices import slices
+from gradstream.center.parameters.slices import slices_for
 from gradstream.codecs.base import Codec
 from gradstream.codecs.coding import Coding, Decoding, Residual
+from gradstream.optim.parameters import ParameterShape, pieces, read_shapes
+from gradstream.optim.spec import Sees
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64, "float16": torch.float16, "bfloat16": torch.bfloat16}
 
@@ -35,19 +37,39 @@ class Layout:
     ints: int
     """Values in float and in integer buffers; both 0 without buffers."""
     servers: int
+    parameters: tuple[ParameterShape, ...] = ()
+    """Those in the vector, in order. Empty: not known, as in a checkpoint of an older version."""
+    sees: Sees = "element"
+    """Knowledge that the servers' optimizer needs of an element: it decides where the vector may be cut."""
 
     @classmethod
-    def of(cls, theta: Tensor, buffers: Buffers | None, servers: int) -> Layout:
-        """Return the layout of a model with this vector and these buffers."""
+    def of(
+        cls,
+        theta: Tensor,
+        buffers: Buffers | None,
+        servers: int,
+        parameters: tuple[ParameterShape, ...] = (),
+        sees: Sees = "element",
+    ) -> Layout:
+        """Return the layout of a model with this vector, these buffers and these parameters."""
         floats, ints = (buffers.floats.numel(), buffers.ints.numel()) if buffers else (0, 0)
-        return cls(theta.numel(), str(theta.dtype).removeprefix("torch."), floats, ints, servers)
+        return cls(theta.numel(), str(theta.dtype).removeprefix("torch."), floats, ints, servers, parameters, sees)
+
+    @classmethod
+    def load(cls, saved: dict[str, Any]) -> Layout:
+        """Return the layout from the result of `as_dict`, which JSON or a file has kept."""
+        return cls(**(saved | {"parameters": read_shapes(saved.get("parameters", ()))}))
 
     def as_dict(self) -> dict[str, Any]:
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
     @cached_property
     def slices(self) -> list[slice]:
-        return slices(self.size, self.servers)
+        return slices_for(self.sees, self.parameters, self.size, self.servers)
+
+    def pieces(self, shard: int) -> tuple[ParameterShape, ...]:
+        """Return the parameters, and parts of them, in a shard's slice."""
+        return pieces(self.parameters, self.slices[shard])
 
     @property
     def torch_dtype(self) -> torch.dtype:

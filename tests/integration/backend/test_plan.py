@@ -183,6 +183,17 @@ def test_auto_shards_are_those_that_the_size_comes_to(api: httpx.Client, anonymo
     assert "80 MB" in known["shards"]["message"]
 
 
+def test_the_balance_of_servers_under_rules_by_layer_is_said(api: httpx.Client, agent: Agent) -> None:
+    size = {"parameters": 1_000_000, "largest_parameter": 400_000}
+    roles = {"server": {"count": 8}, "worker": {"count": 1, "device": "cpu"}}
+    by_layer, by_element = (
+        plan(api, strategy={"name": "sync"}, optimizer={"name": name}, roles=roles, size=size)["shards"]["message"]
+        for name in ("lars", "adam")
+    )
+    assert by_element == "roles.server.count: 8."
+    assert "the largest is 40% of the model: its server has at least 3.2 times the mean." in by_layer
+
+
 def test_mistakes_and_warnings_are_those_of_a_submit(api: httpx.Client, agent: Agent) -> None:
     wrong = api.post("/jobs/plan", json={"spec": spec(strategy={"name": "adag", "windw": 2})})
     assert (wrong.status_code, wrong.json()["errors"][0]["pointer"]) == (422, "/spec/strategy/windw")

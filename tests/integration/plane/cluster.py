@@ -158,7 +158,8 @@ class Cluster:
             return self.problem(self.spec, rank)
 
     def port(self, rank: int, incarnation: int, w: Replica) -> RedisPort:
-        layout = Layout.of(w.theta, w.model.buffers(), self.spec.roles.server.shards)
+        shards, sees = self.spec.roles.server.shards, self.spec.optimizer_at_servers.sees
+        layout = Layout.of(w.theta, w.model.buffers(), shards, w.model.parameters, sees)
         shared = self.order("worker", rank, incarnation).shared if rank >= 0 else None
         return RedisPort(
             self.access,

@@ -62,3 +62,11 @@ def test_an_optimizer_of_the_workers_costs_the_servers_nothing() -> None:
 @pytest.mark.parametrize("megabytes", [1, 10, 100])
 def test_momentum_counts_where_there_is_some(megabytes: int) -> None:
     assert shards(megabytes, optimizer={"name": "sgd", "momentum": 0.9}) >= shards(megabytes, optimizer={"name": "sgd"})
+
+
+def test_a_parameter_that_no_cut_may_go_through_bounds_what_more_shards_are_worth() -> None:
+    def count(largest: float, name: str) -> int:
+        return choose(spec(optimizer={"name": name}), 80 * MB, [Host(64, 2)], largest).shards
+
+    assert count(0.5, "lars") == 2 < count(0.1, "lars") <= count(0.0, "lars")
+    assert count(0.5, "sgd") == count(0.0, "sgd"), "it works element by element"

@@ -177,6 +177,19 @@ def test_an_interval_is_a_time_or_counted_and_survives_json(written: str, means:
         (["strategy={name: easgd}", "roles.server.optimizer={name: sgd}"], "/roles/server/optimizer", "the strategy's own rule"),
         (["strategy={name: eamsgd}", "optimizer={name: adam}"], "/optimizer", "makes its steps by itself"),
         (["strategy={name: async}", "roles.server.optimizer={name: sgd}"], "/roles/server/optimizer", "remove one"),
+        (["optimizer={name: sgd, groups: [{match: a, adapt: false}]}"], "/optimizer/groups/0/adapt", "only lars and lamb"),
+        (["optimizer={name: adam, groups: [{match: a}]}"], "/optimizer/groups/0", "changes nothing without"),
+        (["optimizer={name: lars, groups: [{lr_factor: 2}]}"], "/optimizer/groups/0/match", "missing"),
+        (
+            ["strategy={name: async}", "optimizer={name: lars}", "roles.server.count=2", "codec={name: int8}"],
+            "/codec",
+            "'int8' codes blocks of 256 elements",
+        ),
+        (
+            ["roles.server={count: 2, optimizer: {name: adam, groups: [{match: a, lr_factor: 2}]}}", "codec={name: fp16}"],
+            "/codec",
+            "take raw or bf16, or roles.server.count: 1",
+        ),
         (["strategy.lr=0.2", "optimizer={name: sgd, lr: 0.1}"], "/optimizer/lr", "give one of them"),
         (
             ["strategy={name: async}", "optimizer={name: sgd, clip_norm: 1}", "roles.server.count=2"],

@@ -82,3 +82,48 @@ def test_an_ending_can_be_stored_whatever_the_user_code_raised_with(tmp_path: Pa
     assert read.message.startswith("the workload failed in loss(): ValueError: half \\ud800 and \ufffd")
     assert len(read.message) < 2100
     assert Exit.model_validate_json(read.model_dump_json()) == read
+
+
+LAYERS = """\
+from torch import nn
+
+from gradstream import Workload
+
+
+class Layers(Workload):
+    def model(self):
+        return nn.Sequential(nn.Linear(2, 3), nn.Flatten(), nn.Linear(3, 1))
+"""
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "said"),
+    [
+        (
+            {"name": "sgd", "groups": [{"match": "*.gain", "lr_factor": 2}]},
+            "optimizer.groups.0.match: '*.gain' matches no parameter",
+        ),
+        (
+            {"name": "lars", "groups": [{"match": "*", "lr_factor": 2}, {"match": "*.bias", "weight_decay": 0}]},
+            "'*.bias' matches no parameter that an earlier group leaves; the model's 4 parameters begin with 0.weight",
+        ),
+        ({"name": "muon", "adamw": ["*.bias"]}, "optimizer.adamw.0: '*.bias' matches no matrix"),
+        ({"name": "muon", "adamw": ["*.weight"]}, "optimizer.name: muon steps matrices, and there is none"),
+        ({"name": "muon", "adamw": ["2.*"]}, None),
+        ({"name": "sgd", "groups": [{"match": "0.*", "lr_factor": 2}, {"match": "?.bias", "lr_factor": 3}]}, None),
+    ],
+)
+def test_settings_for_parameters_that_the_model_lacks_are_refused(
+    optimizer: dict[str, object], said: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "layers_of_a_test.py").write_text(LAYERS)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "layers_of_a_test", raising=False)
+    given = {"name": "x", "workload": {"entrypoint": "layers_of_a_test:Layers"}, "strategy": {"name": "sync"}, "stop": {"steps": 1}}
+    code = UserCode(JobSpec.model_validate({**given, "optimizer": optimizer}))
+    if said is None:
+        assert isinstance(code.model(), nn.Module)
+        return
+    with pytest.raises(UserError) as refused:
+        code.model()
+    assert said in str(refused.value.__cause__)

@@ -36,6 +36,11 @@ describe("setInDraft", () => {
     expect(setInDraft(readDraft(""), ["roles", "worker", "count"], 2).value).toEqual({ roles: { worker: { count: 2 } } })
   })
 
+  it("changes one item of a list and keeps the comments of the others", () => {
+    const list = "groups:\n  - match: a # first\n  - match: b\n"
+    expect(setInDraft(readDraft(list), ["groups", 1, "factor"], 2).text).toBe("groups:\n  - match: a # first\n  - match: b\n    factor: 2\n")
+  })
+
   it("removes a value", () => {
     expect(setInDraft(readDraft(text), ["strategy", "window"], undefined).value.strategy).toEqual({ name: "adag" })
   })

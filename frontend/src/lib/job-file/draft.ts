@@ -1,4 +1,4 @@
-import { isMap, parseDocument } from "yaml"
+import { isCollection, isMap, parseDocument } from "yaml"
 
 export type Path = readonly (string | number)[]
 
@@ -31,7 +31,7 @@ export function setInDraft(draft: Draft, path: Path, value: unknown): Draft {
   if (!isMap(document.contents)) document.contents = document.createNode({}) as never
   for (let depth = 1; depth < path.length; depth++) {
     const parent = path.slice(0, depth)
-    if (!isMap(document.getIn(parent, true)) || isShortGate(parent, document.getIn(parent))) {
+    if (!isCollection(document.getIn(parent, true)) || isShortGate(parent, document.getIn(parent))) {
       document.setIn(parent, document.createNode(getIn(draft.value, parent) ?? {}))
     }
   }

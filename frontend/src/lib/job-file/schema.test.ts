@@ -5,6 +5,7 @@ const schema: JsonSchema = {
   $defs: {
     Adag: { description: "Normalized windows.", properties: { name: { const: "adag" }, window: { type: "integer", minimum: 1, default: 12 } } },
     Sync: { properties: { name: { const: "sync" }, lr: { type: "number", exclusiveMinimum: 0 } } },
+    Named: { properties: { match: { type: "string" }, factor: { type: "number", default: 1 } }, required: ["match"] },
     Target: { properties: { at_least: { anyOf: [{ type: "number" }, { type: "null" }], default: null } } },
   },
   properties: {
@@ -32,6 +33,9 @@ const schema: JsonSchema = {
     on_nan: { enum: ["fail", "drop"], default: "fail" },
     env: { type: "object", additionalProperties: { type: "string" } },
     version: { const: 1 },
+    groups: { type: "array", items: { $ref: "#/$defs/Named" }, default: [] },
+    names: { type: "array", items: { type: "string" }, default: [] },
+    pair: { type: "array", prefixItems: [{ type: "number" }, { type: "number" }] },
   },
   required: ["name", "strategy"],
 }
@@ -84,6 +88,12 @@ describe("readSchema", () => {
   it("reads choices, maps and constants", () => {
     expect(fields.on_nan).toMatchObject({ kind: "choice", options: ["fail", "drop"] })
     expect([fields.env!.kind, fields.version!.kind]).toEqual(["map", "fixed"])
+  })
+
+  it("reads lists of groups and of texts; others are edited as text", () => {
+    expect(fields.groups).toMatchObject({ kind: "list", fields: [{ key: "match", kind: "text", required: true }, { key: "factor", kind: "number" }] })
+    expect(fields.names!.kind).toBe("texts")
+    expect(fields.pair!.kind).toBe("other")
   })
 
   it("says the range of a number in words", () => {

@@ -19,6 +19,7 @@ export interface JsonSchema {
   required?: string[]
   additionalProperties?: boolean | JsonSchema
   prefixItems?: JsonSchema[]
+  items?: JsonSchema
   anyOf?: JsonSchema[]
   oneOf?: JsonSchema[]
   discriminator?: { propertyName: string; mapping: Record<string, string> }
@@ -48,6 +49,8 @@ export type Kind =
   | { kind: "group"; fields: Field[] }
   | { kind: "variants"; tag: string; variants: Variant[] }
   | { kind: "map" }
+  | { kind: "list"; fields: Field[] }
+  | { kind: "texts" }
   | { kind: "fixed" }
   | { kind: "other" }
 
@@ -148,9 +151,16 @@ function kindOf(schema: JsonSchema, root: JsonSchema): Kind {
       return { kind: "text", example: schema.examples?.map(String)[0] }
     case "object":
       return { kind: "map" }
+    case "array":
+      return listOf(schema.items && resolve(schema.items, root), root)
     default:
       return { kind: "other" }
   }
+}
+
+function listOf(items: JsonSchema | undefined, root: JsonSchema): Kind {
+  if (items?.properties) return { kind: "list", fields: fieldsOf(items, root) }
+  return items?.type === "string" ? { kind: "texts" } : { kind: "other" }
 }
 
 function rangeOf(schema: JsonSchema): Range {

@@ -3,6 +3,7 @@ import { useDraftField, useStrayFaults } from "@/hooks/new-job/useDraft"
 import type { Path } from "@/lib/job-file/draft"
 import { isShown, type Field } from "@/lib/job-file/schema"
 import { ChoiceField, NumberField, NumberOrWordField, SwitchField, TextField } from "./fields"
+import { ListField, TextsField } from "./ListField"
 import { MapField } from "./MapField"
 import { OptionalGroup } from "./OptionalGroup"
 import { VariantsField } from "./VariantsField"
@@ -28,6 +29,10 @@ export function SchemaField({ field, path }: { field: Field; path: Path }): Reac
       return field.optional ? <OptionalGroup field={field} path={path} /> : <NestedFields field={field} path={path} titled />
     case "map":
       return <MapField field={field} path={path} />
+    case "list":
+      return <ListField field={field} path={path} />
+    case "texts":
+      return <TextsField field={field} path={path} />
     case "fixed":
     case "other":
       return null
