@@ -271,6 +271,12 @@ def seconds_to_store(state: dict[str, Any]) -> float:
     return min((center_bytes(state) or 0) / SLOWEST, _LONGEST_STORE)
 
 
+def failed_exports(state: dict[str, Any], attempt: int) -> FailedExports:
+    """Return those of this attempt."""
+    kept = Folded.model_validate(state)
+    return kept.exports if kept.attempt == attempt else FailedExports()
+
+
 def figures(state: dict[str, Any]) -> dict[str, float | None]:
     """Return the values that lists of jobs are sorted by: the columns of `JobRow` of these names."""
     kept = Folded.model_validate(state)

@@ -3692,10 +3692,10 @@ export interface components {
             number: number;
             /**
              * State
-             * @description asked: the servers make it · committed: it is whole · abandoned: its attempt ended, or a later one came first
+             * @description asked: the servers make it · committed: it is whole · failed: a server could not store its part · abandoned: its attempt ended, or a later one came first
              * @enum {string}
              */
-            state: "asked" | "committed" | "abandoned";
+            state: "asked" | "committed" | "failed" | "abandoned";
             /**
              * After
              * @description The export that it rests on; null: none, or it is not committed
@@ -3736,6 +3736,11 @@ export interface components {
             asked_at: string;
             /** Committed At */
             committed_at: string | null;
+            /**
+             * Next At
+             * @description When the next export is asked for, because this one failed; null: none is due so
+             */
+            next_at: string | null;
         };
         /**
          * JobFile
