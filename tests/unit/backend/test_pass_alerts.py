@@ -93,6 +93,24 @@ def failed(count: int, place: int = 0) -> list[tuple[str, list[Point]]]:
     return [("server-1.0", [Point(metrics.EXPORTS_FAILED.name, 1, place, 0, 0, 100.0, count)])]
 
 
+def test_partitions_without_a_leader_raise_one_alert_until_they_are_back() -> None:
+    def leaderless(worker: int, lowest: int, count: int) -> list[tuple[str, list[Point]]]:
+        return [(f"worker-{worker}.0", [Point(metrics.LEADERLESS.name, worker, lowest, 0, 0, 100.0, count)])]
+
+    one = fold({}, 1, leaderless(1, 3, 1), AT)
+    [told] = new_alerts({}, one, lambda: BSP)
+    assert told.sentence.startswith("Partition 3 of the followed topic has no leader that answers. Workers wait up to 10 min, then")
+    assert told.sentence.endswith("The log of worker-1 has topic and addresses.")
+    both = fold(one, 1, leaderless(0, 3, 1), AT)
+    assert list(new_alerts(one, both, lambda: BSP)) == [], "the other worker sees the same"
+    more = fold(both, 1, leaderless(0, 2, 2), AT)
+    [told] = new_alerts(both, more, lambda: BSP)
+    assert told.sentence.startswith("Partition 2 and another partition of the followed topic have no leader")
+    assert shown(more, BSP).alerts == [told.sentence]
+    gone = fold(fold(more, 1, leaderless(0, 0, 0), AT), 1, leaderless(1, 0, 0), AT)
+    assert shown(gone, BSP).alerts == []
+
+
 def test_the_next_export_comes_sooner_after_few_failures() -> None:
     delays, state = [], dict[str, object]()
     for count in range(1, 9):
