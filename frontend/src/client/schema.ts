@@ -6426,6 +6426,12 @@ export interface components {
              */
             row_bytes: number;
             /**
+             * Cold Row Bytes
+             * @description The same of a row whose vector lies on the disk; 0: all rows stay in memory
+             * @default 0
+             */
+            cold_row_bytes: number;
+            /**
              * Keys
              * @description Distinct keys of a mini-batch
              */

@@ -52,8 +52,8 @@ class KafkaTopic(Stream):
     def trim(self, before: Mapping[int, int]) -> NoReturn:
         """Refuse it: a topic is trimmed by its retention. Raises: InvalidWorkload."""
         raise InvalidWorkload(
-            f"{self.name} is trimmed by its brokers only: set retention.ms of the topic longer than the job may rest, or delete "
-            "records with Kafka's own tools up to the offsets that first_needed has in the job's last event 'checkpoint'"
+            f"{self.name} is trimmed by its brokers only: set its retention.ms longer than the job may rest. To delete records "
+            "earlier, use Kafka's own tools, up to first_needed of the job's last event 'checkpoint'"
         )
 
     def pieces(self, start: int) -> Iterator[Any]:
