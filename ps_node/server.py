@@ -69,7 +69,9 @@ class Server:
         access = routes.home
         self._order, self._settings = order, settings
         self._files = CheckpointFiles(order, folder)
-        self._exports = ExportFiles(order, lambda count: reporter.point(metrics.EXPORTS_FAILED, count, rank=order.rank))
+        self._exports = ExportFiles(
+            order, lambda place, count: reporter.point(metrics.EXPORTS_FAILED, count, rank=order.rank, step=place)
+        )
         self._summaries = TableSummaries(order, settings.summary_every)
         self._redis = connect(access.url, user=access.user, password=access.password)
         self._j = order.plane_id

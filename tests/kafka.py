@@ -57,6 +57,11 @@ class KafkaBroker:
         """Answer each question about the topic with an error; 0: no more."""
         self._library.rd_kafka_mock_topic_set_error(self._cluster, topic.encode(), error)
 
+    def deny_leader(self, topic: str, partition: int, replies: int) -> None:
+        """Name no leader of a partition in the next replies to clients that ask for it."""
+        for _ in range(replies):
+            self._asked("rd_kafka_mock_partition_push_leader_response", topic.encode(), partition, -1, -1)
+
     def go_down(self) -> None:
         self._asked("rd_kafka_mock_broker_set_down", 1)
 

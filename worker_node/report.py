@@ -42,7 +42,7 @@ class WorkerReport:
         self._last = time.perf_counter()
         self._rate = Rate()
         self._told_on_core = -math.inf
-        self._lag = -1, 0
+        self._lag: tuple[int, int, tuple[int, ...]] = -1, 0, ()
         """As last reported."""
 
     def data(self, overlap: Overlap | None) -> None:
@@ -88,11 +88,13 @@ class WorkerReport:
         self._last, self._w.batches.compute_seconds, self._problem.data_seconds, self._link.wait_seconds = now, 0.0, 0.0, 0.0
 
     def lag(self) -> None:
-        """Report how far this worker is behind a folder that it follows, if that has changed."""
+        """Report how far this worker is behind the data that it follows, and which of it is out of reach, if that has changed."""
         lag = self._problem.lag(self._w.t)
         if lag is None or lag == self._lag:
             return
-        self._lag, (behind, late) = lag, lag
+        if lag[2] != self._lag[2]:
+            self._reporter.point(metrics.LEADERLESS, len(lag[2]), rank=self._rank, step=min(lag[2], default=0))
+        self._lag, (behind, late, _) = lag, lag
         values = {metrics.BEHIND: behind} | ({metrics.LATE_FILES: late} if late and self._rank == 0 else {})
         place = {"step": self._w.t, "samples": self._link.samples, "version": self._link.version}
         self._reporter.points(values, rank=self._rank, **place)

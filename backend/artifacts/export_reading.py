@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from pathlib import Path
 from uuid import UUID
 
@@ -12,8 +13,10 @@ from backend.artifacts.models import ExportRow
 from backend.files import FileStore
 from backend.jobs import service as jobs
 from backend.jobs.models import JobRow
+from backend.progress.state import failed_exports
 from gradstream.api.history import ExportState, JobExport
 from gradstream.api.statuses import JobStatus
+from gradstream.center.entries import LAST_EXPORT
 from gradstream.errors import NotFound
 from gradstream.process.saving.exports import ExportManifest, export_folder
 from gradstream.process.store import TENSORS
@@ -23,14 +26,24 @@ def list_exports(session: Session, job_id: UUID) -> list[JobExport]:
     """Return the exports of a job, the newest first. Raises: NotFound."""
     job, rows = jobs.find(session, job_id), repository.exports(session, job_id)
     newest_committed = max((row.number for row in rows if row.manifest), default=0)
-    return [describe(row, job, newest_committed) for row in rows]
+    return [describe(row, job, newest_committed, _next_at(row, job) if row is rows[0] else None) for row in rows]
 
 
-def describe(row: ExportRow, job: JobRow, newest_committed: int) -> JobExport:
+def _next_at(newest: ExportRow, job: JobRow) -> datetime | None:
+    """Return when the next export is asked for, because this one failed."""
+    delay, export = failed_exports(job.progress, job.attempt).retry_delay(newest.place), jobs.spec_of(job).export
+    retries = (
+        job.status == JobStatus.RUNNING and newest.attempt == job.attempt and export is not None and export.seconds is not None
+    )
+    return newest.asked_at + timedelta(seconds=delay) if retries and delay is not None else None
+
+
+def describe(row: ExportRow, job: JobRow, newest_committed: int, next_at: datetime | None = None) -> JobExport:
     """`newest_committed`: the number of the job's newest committed export; 0: none."""
     manifest = ExportManifest.model_validate(row.manifest) if row.manifest else None
     live = job.status == JobStatus.RUNNING and row.attempt == job.attempt and row.number > newest_committed
-    state: ExportState = "committed" if manifest else "asked" if live else "abandoned"
+    has_failed = live and row.place != LAST_EXPORT and row.place <= failed_exports(job.progress, job.attempt).place
+    state: ExportState = "committed" if manifest else "failed" if has_failed else "asked" if live else "abandoned"
     return JobExport(
         number=row.number,
         state=state,
@@ -45,6 +58,7 @@ def describe(row: ExportRow, job: JobRow, newest_committed: int) -> JobExport:
         size=manifest and manifest.nbytes,
         asked_at=row.asked_at,
         committed_at=row.committed_at,
+        next_at=next_at,
     )
 
 

@@ -133,6 +133,7 @@ RULES: tuple[AlertRule, ...] = (
     AlertRule(_find_evaluation_faults, _describe_evaluation),
     AlertRule(_find_late_files, _describe_sentences),
     AlertRule(lambda kept: kept.exports.alerts(), _describe_sentences, per_attempt=True),
+    AlertRule(lambda kept: kept.leaderless.alerts(), _describe_sentences, per_attempt=True),
     AlertRule(lambda kept: kept.passes.alerts(), _describe_sentences, per_attempt=True),
     AlertRule(lambda kept: kept.tables.full, _describe_full_machines, per_attempt=True),
     AlertRule(_find_slow, _describe_slow, per_attempt=True),

@@ -22,6 +22,7 @@ from gradstream.progress.export_alerts import FailedExports
 from gradstream.progress.process_summary import ProcessSummaries
 from gradstream.progress.remaining import TAKEN as REMAINING
 from gradstream.progress.remaining import Remaining
+from gradstream.progress.topic_alerts import LeaderlessPartitions
 
 _LARGEST = 1e100
 """Sums of values up to here stay finite, which Postgres wants. Others are stored and drawn, but are not part of the progress."""
@@ -47,6 +48,7 @@ _TAKEN = frozenset(
         metrics.COMPARED_ROWS,
         metrics.SHARED_ROWS,
         metrics.LATE_FILES,
+        metrics.LEADERLESS,
         metrics.EXPORTS_FAILED,
     )
 )
@@ -85,6 +87,7 @@ class Folded(BaseModel):
     passes: pass_alerts.PassWatch = Field(default_factory=pass_alerts.PassWatch)
     """The last passes over the data of this attempt."""
     exports: FailedExports = Field(default_factory=FailedExports)
+    leaderless: LeaderlessPartitions = Field(default_factory=LeaderlessPartitions)
     tables: table_alerts.TableWatch = Field(default_factory=table_alerts.TableWatch)
     """The memory of this attempt's embedding tables."""
     starved: dict[int, int] = Field(default_factory=dict)
@@ -115,7 +118,7 @@ class Folded(BaseModel):
 
 
 _COUNTED = ("samples", "version", "loss", "not_finite", "throughput", "remaining", "done", "figures", "passes")
-_OF_ATTEMPT = (*_COUNTED, "slow", "hanging", "waits_for", "exports", "tables", "rows_beyond")
+_OF_ATTEMPT = (*_COUNTED, "slow", "hanging", "waits_for", "exports", "leaderless", "tables", "rows_beyond")
 """Fields that begin anew with an attempt."""
 
 
@@ -200,6 +203,8 @@ def _take(new: Folded, point: Point) -> None:
             new.late_files = int(point.value)
         case metrics.EXPORTS_FAILED.name:
             new.exports.take(point)
+        case metrics.LEADERLESS.name:
+            new.leaderless.take(point)
         case name:
             _enter_score(new, name.removeprefix(EVAL), point.value)
 
@@ -269,6 +274,12 @@ def center_bytes(state: dict[str, Any]) -> int | None:
 def seconds_to_store(state: dict[str, Any]) -> float:
     """Return the most seconds that storing a vector of the center's size may take: an hour, whatever size user code reports."""
     return min((center_bytes(state) or 0) / SLOWEST, _LONGEST_STORE)
+
+
+def failed_exports(state: dict[str, Any], attempt: int) -> FailedExports:
+    """Return those of this attempt."""
+    kept = Folded.model_validate(state)
+    return kept.exports if kept.attempt == attempt else FailedExports()
 
 
 def figures(state: dict[str, Any]) -> dict[str, float | None]:

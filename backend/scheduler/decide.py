@@ -28,7 +28,8 @@ START_TIMEOUT = "start_timeout"
 CHECKPOINT_TIMEOUT = 60.0
 """Seconds after which a checkpoint that did not come is abandoned, and the next may be requested; see `Situation.to_store`."""
 EXPORT_TIMEOUT = 600.0
-"""Seconds after which an export that was not committed is abandoned, and the next may be requested."""
+"""Seconds after which an export that was not committed is abandoned, and the next may be requested. One that a server could not
+store is followed sooner; see `Situation.export_retry_delay`."""
 KILL_TIMEOUT = 60.0
 """Seconds for which the end of a job waits for processes that should be dead."""
 
@@ -220,10 +221,11 @@ def _take_checkpoint(now: Situation) -> Step | None:
 
 
 def _ask_for_export(now: Situation) -> Step | None:
-    """Ask for the next export when it is due. The one under way is committed or abandoned first. By passes, servers make them
-    without a request."""
+    """Ask for the next export when it is due. The one under way is committed, abandoned, or has failed first. By passes, servers
+    make them without a request."""
     every = now.spec.export.seconds if now.spec.export else None
     if every is None or now.final_checkpoint or not now.is_training:
         return None
-    least = max(every, EXPORT_TIMEOUT) if now.export_under_way else every
-    return RequestExport() if now.since_export_request >= least else None
+    if now.export_under_way:
+        every = max(every, EXPORT_TIMEOUT) if now.export_retry_delay is None else now.export_retry_delay
+    return RequestExport() if now.since_export_request >= every else None

@@ -18,7 +18,7 @@ from backend.jobs import repository as job_rows
 from backend.jobs import service as jobs
 from backend.jobs.models import AttemptRow, JobRow, ProcessRow
 from backend.nodes import service as nodes
-from backend.progress.state import center_bytes, seconds_to_store
+from backend.progress.state import center_bytes, failed_exports, seconds_to_store
 from gradstream.api.statuses import AttemptStatus, JobStatus, ProcessStatus
 from gradstream.center.entries import FINAL_CHECKPOINT
 from gradstream.process.exits import FAILED_STARTS, GOOD, UNCHARGED, ExitReason
@@ -78,6 +78,8 @@ class Situation:
     since_export_request: float = 0.0
     """Seconds since an export of this attempt was asked for, or since it runs."""
     export_under_way: bool = False
+    export_retry_delay: float | None = None
+    """Seconds from the request of an export that a server could not store to the next one; None: the newest has not failed."""
     to_store: float = 0.0
     """Seconds that it may take to store a vector of the center's size."""
     intended: int = 0
@@ -130,6 +132,7 @@ def load(session: Session, job: JobRow) -> Situation:
         model=artifacts.has_model(session, job.id, job.attempt),
         since_export_request=since(export.asked_at if export else attempt.running_at if attempt else None),
         export_under_way=export is not None and export.committed_at is None,
+        export_retry_delay=failed_exports(job.progress, job.attempt).retry_delay(export.place) if export else None,
         to_store=seconds_to_store(job.progress),
         shards=_choice(session, job, rows),
     )

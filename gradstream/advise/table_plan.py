@@ -37,21 +37,49 @@ def _planned(spec: JobSpec, size: TableSize, samples: int | None, memory: float 
     shards = spec.roles.server.shards
     keys = None if samples is None else rows_after(size.distinct, size.growth, size.samples, samples)
     rows = None if keys is None else round(min(keys, table.most or keys))
-    full = None if memory is None else round(memory / size.row_bytes * shards)
+    full = None if memory is None else _rows_in(memory * shards, size, table)
     is_bounded = full is None or (table.most is not None and table.most <= full)
     until = math.inf if is_bounded or full is None else samples_until(size.distinct, size.growth, size.samples, full)
     return PlannedTable(
         name=size.name,
         rows=rows,
         row_bytes=size.row_bytes,
-        server_bytes=None if rows is None else round(rows * size.row_bytes / shards),
+        server_bytes=None if rows is None else round(_memory_of(rows, size, table) / shards),
         push_bytes=size.push_bytes,
         pull_bytes=size.pull_bytes,
         cached=size.cached,
         cache_bound=size.cache_bound,
         full_at_rows=full,
         full_at_samples=round(until) if until < _LARGEST else None,
-        message=_message(size, samples, table),
+        message=_message(size, samples, table) + _about_disk(rows, size, table, shards),
+    )
+
+
+def _in_memory(size: TableSize, table: TableSpec) -> float:
+    """Return how many rows stay in memory, of all servers together."""
+    return table.memory.rows if table.memory and 0 < size.cold_row_bytes < size.row_bytes else math.inf
+
+
+def _memory_of(rows: int, size: TableSize, table: TableSpec) -> float:
+    """Return the bytes of memory that so many rows take, those included whose vectors lie on the disk."""
+    hot = min(rows, _in_memory(size, table))
+    return hot * size.row_bytes + (rows - hot) * size.cold_row_bytes
+
+
+def _rows_in(memory: float, size: TableSize, table: TableSpec) -> int:
+    """Return how many rows these bytes of memory hold."""
+    hot = min(memory / size.row_bytes, _in_memory(size, table))
+    left = memory - hot * size.row_bytes
+    return round(hot + (left / size.cold_row_bytes if hot < memory / size.row_bytes else 0))
+
+
+def _about_disk(rows: int | None, size: TableSize, table: TableSpec, shards: int) -> str:
+    if rows is None or rows <= (hot := _in_memory(size, table)):
+        return ""
+    nbytes = (rows - hot) * (size.row_bytes - size.cold_row_bytes) / shards
+    return (
+        f" {hot:,} of {rows:,} rows stay in memory. The others take {nbytes / 2**20:,.1f} MiB on each server's disk, and up to "
+        "twice that while they change. Each lookup of such a row reads from that disk."
     )
 
 

@@ -53,6 +53,7 @@ class MeasuredTable:
         return TableSize(
             name=name,
             row_bytes=self.row,
+            cold_row_bytes=self.cold,
             keys=self.keys,
             push_bytes=self.pushed,
             pull_bytes=self.looked_up,

@@ -15,7 +15,7 @@ from gradstream.process.order import Role
 
 ArtifactKind = Literal["model", "job", "metrics", "checkpoint", "environment"]
 
-ExportState = Literal["asked", "committed", "abandoned"]
+ExportState = Literal["asked", "committed", "failed", "abandoned"]
 
 
 class Event(ApiModel):
@@ -96,7 +96,8 @@ class JobExport(ApiModel):
 
     number: int = Field(description="Counts the exports of the job")
     state: Known[ExportState] = Field(
-        description="asked: the servers make it · committed: it is whole · abandoned: its attempt ended, or a later one came first"
+        description="asked: the servers make it · committed: it is whole · failed: a server could not store its part · abandoned: "
+        "its attempt ended, or a later one came first"
     )
     after: int | None = Field(description="The export that it rests on; null: none, or it is not committed")
     base: bool | None = Field(description="It has all rows; false: a delta, with changes since the export that it rests on")
@@ -109,3 +110,4 @@ class JobExport(ApiModel):
     size: int | None = Field(description="Bytes of its files")
     asked_at: datetime
     committed_at: datetime | None
+    next_at: datetime | None = Field(description="When the next export is asked for, because this one failed; null: none is due so")

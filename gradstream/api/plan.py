@@ -19,6 +19,9 @@ class TableSize(BaseModel, frozen=True):
 
     name: str = Field(max_length=200)
     row_bytes: int = Field(ge=1, le=10**9, description="Bytes of a row in the memory of its server")
+    cold_row_bytes: int = Field(
+        0, ge=0, le=10**9, description="The same of a row whose vector lies on the disk; 0: all rows stay in memory"
+    )
     keys: float = Field(ge=0, le=10**12, allow_inf_nan=False, description="Distinct keys of a mini-batch")
     push_bytes: float = Field(ge=0, le=10**15, allow_inf_nan=False, description="Bytes of their gradients")
     pull_bytes: float = Field(ge=0, le=10**15, allow_inf_nan=False, description="Bytes of their rows")

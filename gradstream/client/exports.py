@@ -29,7 +29,8 @@ class Exports(ApiConnection):
         """Ask the servers of a running job for an export. `wait`: until it is committed. `base`: with all rows; else those that
         changed since the last export, unless a base is due.
 
-        Raises: Conflict: the job is not running, or its attempt ended first. TimeoutError: it took longer."""
+        Raises: Conflict: the job is not running, its attempt ended first, or a server could not store its part. TimeoutError: it
+        took longer."""
         id, until = self._id(job), time.monotonic() + timeout
         asked = JobExport.model_validate(self._transport.json("POST", f"jobs/{id}/exports", json={"base": base}, safe=False))
         while wait and asked.state == "asked":
@@ -40,6 +41,11 @@ class Exports(ApiConnection):
             asked = self._next_state(id, asked.number, min(left, _LONG_POLL))
         if asked.state == "abandoned":
             raise Conflict(f"export {asked.number} is abandoned: its attempt ended, or a later one came first; ask again")
+        if asked.state == "failed":
+            raise Conflict(
+                f"export {asked.number} failed: a server could not store its part. The alert in `gradstream show` says "
+                "what to do; then ask again"
+            )
         return asked
 
     def _next_state(self, id: UUID, number: int, wait: float) -> JobExport:

@@ -61,6 +61,10 @@ class FollowedFeed(Feed, Protocol):
     def late(self) -> Sequence[str]:
         """Names of files that came too late to be read."""
 
+    @property
+    def leaderless(self) -> tuple[int, ...]:
+        """Partitions of a topic that have been without a leader for some seconds."""
+
     def has(self, position: int) -> bool:
         """Return whether this mini-batch is there. Looks for it if it was not. Raises: InvalidWorkload."""
 
@@ -153,7 +157,7 @@ def _feed(dataset: Dataset[Any], spec: JobSpec, rank: int, batching: Batching) -
     if spec.data.pass_seconds:
         raise InvalidWorkload(
             f"data.length: {spec.data.length} is a time, and only passes over a folder that grows go by time; give the number of "
-            "examples in one pass, or remove it"
+            "examples in one pass, such as 100000, or remove it"
         )
     if isinstance(dataset, RedisStream):
         return FollowedStream(dataset, spec, rank, batching)

@@ -277,6 +277,9 @@ BEHIND = define_metric(
 EXPORTS_FAILED = define_metric(
     "export/failed", "Failed exports", "exports", "Exports in a row whose part could not be stored, by shard", "lower"
 )
+LEADERLESS = define_metric(
+    "data/leaderless", "Leaderless partitions", "partitions", "Partitions of a followed topic without a leader, by worker", "lower"
+)
 LATE_FILES = define_metric(
     "data/late_files", "Late files", "files", "Files that came into a followed folder too late to be read", "lower"
 )

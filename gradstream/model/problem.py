@@ -159,10 +159,10 @@ class ModelProblem:
     def begins_pass(self, position: int) -> bool:
         return bool(self._batches.followed and self._batches.followed.begins_stretch(position))
 
-    def lag(self, position: int) -> tuple[int, int] | None:
-        """Return the examples of this worker that are there from this mini-batch on, and late files; None: the data is fixed."""
+    def lag(self, position: int) -> tuple[int, int, tuple[int, ...]] | None:
+        """Return the examples that are there from here on, late files, leaderless partitions; None: the data is fixed."""
         followed = self._batches.followed
-        return (followed.behind(position), len(followed.late)) if followed else None
+        return (followed.behind(position), len(followed.late), followed.leaderless) if followed else None
 
     def place(self) -> Place:
         return self._batches.followed.place() if self._batches.followed else ()

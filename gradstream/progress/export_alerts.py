@@ -1,4 +1,4 @@
-"""Alerts of exports that a server could not store. Pure."""
+"""Exports that a server could not store: their alerts, and the delay until the next one. Pure."""
 
 from __future__ import annotations
 
@@ -6,16 +6,31 @@ from pydantic import BaseModel, Field
 
 from gradstream.metrics import Point
 
+RETRY_DELAY, MAX_RETRY_DELAY = 10.0, 600.0
+"""Seconds from the request of an export that failed to the next request: after the first failure, and at most."""
+
 
 class FailedExports(BaseModel):
     """Exports of one attempt, in a row, whose part a server could not store. Rows of Postgres hold its fields by name."""
 
     by_server: dict[int, int] = Field(default_factory=dict)
     """Their number, by the server's; 0: the newest one is stored."""
+    place: int = 0
+    """The place of the newest one, in the log of the attempt. 0: none has failed."""
 
     def take(self, point: Point) -> None:
-        """`point`: of `export/failed`."""
+        """`point`: of `export/failed`. Its step is the export's place."""
         self.by_server[point.rank] = int(point.value)
+        if point.value:
+            self.place = max(self.place, point.step)
+
+    def retry_delay(self, place: int) -> float | None:
+        """Return the seconds from the request of the export at this place to the next request, doubled with each failure in a row.
+        None: it has not failed."""
+        failures = max(self.by_server.values(), default=0)
+        if not failures or place != self.place:
+            return None
+        return min(RETRY_DELAY * 2.0 ** min(failures - 1, 30), MAX_RETRY_DELAY)
 
     def alerts(self) -> dict[str, str]:
         """Return a sentence for each server, by a key that changes with each export."""

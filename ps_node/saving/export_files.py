@@ -29,9 +29,9 @@ log = logging.getLogger(__name__)
 
 
 class ExportFiles:
-    def __init__(self, order: ProcessOrder, on_failed: Callable[[int], None]) -> None:
-        """`on_failed`: called with the number of exports in a row that could not be stored, when it changes. From another
-        thread."""
+    def __init__(self, order: ProcessOrder, on_failed: Callable[[int, int], None]) -> None:
+        """`on_failed`: called with the place of an export and the number of those in a row that could not be stored, when that
+        changes. From another thread."""
         self._order, self._on_failed, self._failed = order, on_failed, 0
         self._uploads: Uploads | None = None
         self._marks: ExportMarks | None = None
@@ -79,7 +79,7 @@ class ExportFiles:
                 "this server's part of export %s is not stored (tables: %s); the next one has its changes, too", place, tables
             )
         if self._failed != before:
-            self._on_failed(self._failed)
+            self._on_failed(place, self._failed)
 
     def note_commit(self, place: int, tables: HostedTables | None) -> None:
         """An export is committed."""

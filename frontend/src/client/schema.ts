@@ -3710,10 +3710,10 @@ export interface components {
             number: number;
             /**
              * State
-             * @description asked: the servers make it · committed: it is whole · abandoned: its attempt ended, or a later one came first
+             * @description asked: the servers make it · committed: it is whole · failed: a server could not store its part · abandoned: its attempt ended, or a later one came first
              * @enum {string}
              */
-            state: "asked" | "committed" | "abandoned";
+            state: "asked" | "committed" | "failed" | "abandoned";
             /**
              * After
              * @description The export that it rests on; null: none, or it is not committed
@@ -3754,6 +3754,11 @@ export interface components {
             asked_at: string;
             /** Committed At */
             committed_at: string | null;
+            /**
+             * Next At
+             * @description When the next export is asked for, because this one failed; null: none is due so
+             */
+            next_at: string | null;
         };
         /**
          * JobFile
@@ -6649,6 +6654,12 @@ export interface components {
              * @description Bytes of a row in the memory of its server
              */
             row_bytes: number;
+            /**
+             * Cold Row Bytes
+             * @description The same of a row whose vector lies on the disk; 0: all rows stay in memory
+             * @default 0
+             */
+            cold_row_bytes: number;
             /**
              * Keys
              * @description Distinct keys of a mini-batch

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -81,6 +82,12 @@ def _download(client: Client, job: Job, folder: Path) -> None:
         print(downloaded_export(folder, number), flush=True)
 
 
+def _until(moment: datetime) -> str:
+    from gradstream.cli.terminal.output import duration
+
+    return duration(max(0.0, (moment - datetime.now(UTC)).total_seconds()))
+
+
 def _list(found: list[JobExport], as_json: bool) -> None:
     from gradstream.cli.terminal.output import ago, number, print_json, print_table, size
 
@@ -92,5 +99,6 @@ def _list(found: list[JobExport], as_json: bool) -> None:
         rests_on = "base" if each.base else number(each.after)
         counts = (number(each.version), number(each.passes), number(each.rows), number(each.gone))
         nbytes = size(each.size) if each.size else ""
-        rows.append((str(each.number), each.state, rests_on, *counts, nbytes, ago(each.committed_at or each.asked_at)))
+        state = f"{each.state}, next in {_until(each.next_at)}" if each.next_at else each.state
+        rows.append((str(each.number), state, rests_on, *counts, nbytes, ago(each.committed_at or each.asked_at)))
     print_table((">export", "state", ">rests on", ">version", ">pass", ">rows", ">gone", ">size", "time"), rows)

@@ -53,6 +53,8 @@ class TopicConnection:
         self._made_admin: AdminClient | None = None
         self._asks_id_from = float("-inf")
         self.answered = False
+        self.leaderless: set[int] = set()
+        """Partitions without a leader, as of the last count."""
         self._heard = self._tried = float("-inf")
         """When a broker answered last, and was asked last."""
         self._away_since: float | None = None
@@ -68,11 +70,13 @@ class TopicConnection:
 
     def count_partitions(self) -> int:
         """0: there is no such topic. Raises: BrokersAway. InvalidWorkload: they have been away for too long; they refuse."""
-        found = self._asked(lambda: self._client.list_topics(self.name.topic, timeout=REPLY_TIMEOUT)).topics[self.name.topic]
+        cluster = self._asked(lambda: self._client.list_topics(self.name.topic, timeout=REPLY_TIMEOUT))
+        found = cluster.topics[self.name.topic]
         if found.error is not None:
             self._check(found.error)
             if found.error.name() not in _DELETED:
                 self._wait(found.error)
+        self.leaderless = {number for number, partition in found.partitions.items() if partition.leader not in cluster.brokers}
         return len(found.partitions)
 
     def topic_id(self) -> str | None:

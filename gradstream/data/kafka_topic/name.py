@@ -63,6 +63,13 @@ class TopicName(NamedTuple):
             "submit a new job with start_from this one"
         )
 
+    def leaderless(self, partition: int, seconds: float) -> InvalidWorkload:
+        return InvalidWorkload(
+            f"{self}: partition {partition} had no leader that answers for {seconds:.0f} s. Bring its broker back, or elect "
+            "another leader. Each node that runs workers must reach the addresses that all brokers advertise. Then submit the job "
+            "again with start_from this one"
+        )
+
     def deleted(self) -> InvalidWorkload:
         return InvalidWorkload(
             f"{self} is gone, or some of its partitions are: it was deleted while a job follows it. Submit a new job with "

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradstream.center.positions import Place
 from gradstream.data.kafka_topic.connection import BrokersAway, TopicConnection
+from gradstream.data.kafka_topic.leaders import LeaderWatch
 from gradstream.data.kafka_topic.name import TopicName
 from gradstream.data.kafka_topic.order import PieceOrder
 from gradstream.data.kafka_topic.pieces import PartitionPieces, TopicPiece
@@ -46,7 +47,9 @@ class TopicReader:
         self.name, self._connection, self._order = name, TopicConnection(name, settings), PieceOrder(idle)
         self._start, self._size, self._share = start, size, share
         self._partitions: list[PartitionPieces] = []
-        self._held = set[int]()
+        self._held, self._silent = set[int](), set[int]()
+        """Partitions that are far ahead; those that brought neither a message nor their end while they were waited for."""
+        self.leaders = LeaderWatch(name)
         self._looked = float("-inf")
         self._gone_since: float | None = None
         self._noted = False
@@ -107,6 +110,7 @@ class TopicReader:
             for message in found:
                 self._add(message)
             if not found and (not waiting or time.monotonic() > until):
+                self._silent = {of.partition for of in self._partitions if not of.at_end and of.partition not in self._held}
                 return
 
     def _decide(self, count: int) -> bool:
@@ -128,6 +132,7 @@ class TopicReader:
         if number is None or offset is None:
             return
         of = self._partitions[number]
+        self._silent.discard(number)
         if error is not None:
             of.end_at(offset)
         elif offset >= of.offset:  # one that was fetched before its partition was held may come twice
@@ -150,6 +155,9 @@ class TopicReader:
         else:
             self._gone_since = None
             self._check_id(count)
+            self.leaders.note(self._connection.leaderless | self._silent)
+            if self._connection.leaderless.intersection(range(known, count)):
+                raise BrokersAway(f"{self.name} has new partitions without a leader")
             self._follow(range(known, count))
 
     def _check_id(self, partitions: int) -> None:

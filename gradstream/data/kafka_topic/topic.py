@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
 
@@ -48,6 +48,13 @@ class KafkaTopic(Stream):
     def decode(self, messages: Sequence[TopicMessage]) -> Any:
         """Return the batch of these messages. Raises: InvalidWorkload: a field is missing or wrong."""
         return self._fields.batch(self.name, messages)
+
+    def trim(self, before: Mapping[int, int]) -> NoReturn:
+        """Refuse it: a topic is trimmed by its retention. Raises: InvalidWorkload."""
+        raise InvalidWorkload(
+            f"{self.name} is trimmed by its brokers only: set its retention.ms longer than the job may rest. To delete records "
+            "earlier, use Kafka's own tools, up to first_needed of the job's last event 'checkpoint'"
+        )
 
     def pieces(self, start: int) -> Iterator[Any]:
         """All examples that are there now, one partition after the other."""

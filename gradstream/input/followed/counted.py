@@ -15,6 +15,10 @@ class CountedPasses:
     takes_in_turn = True
     late: tuple[str, ...] = ()
 
+    @property
+    def leaderless(self) -> tuple[int, ...]:
+        return ()
+
     def __init__(self, name: object, dataset: Stream, pass_size: int, spec: JobSpec, batching: Batching) -> None:
         """`name`: of the stream, for errors. Raises: InvalidWorkload."""
         batching.never_for(dataset)

@@ -27,6 +27,10 @@ class FollowedTopic(CountedPasses):
         self._taken = 0
         """Mini-batches that this rank has taken."""
 
+    @property
+    def leaderless(self) -> tuple[int, ...]:
+        return self._reader.leaders.missing
+
     def has(self, position: int) -> bool:
         """Return whether this mini-batch, and the rest of its round, is there. Raises: InvalidWorkload."""
         self._check_place(position)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -14,10 +15,13 @@ import pytest
 from backend.platform import Platform
 from backend.scheduler.controller import Controller
 from gradstream.center.entries import Committed, Entry, ExportModel
+from gradstream.metrics import EXPORTS_FAILED, Point
 from gradstream.process.exits import ExitReason
 from gradstream.process.order import plane_id
 from gradstream.process.saving.exports import DENSE, ExportManifest
+from gradstream.progress import export_alerts
 from gradstream.wire.redis import keys
+from gradstream.wire.telemetry import records
 from gradstream.wire.transport.messages import FIELD, Header
 from tests.integration.backend.agent import Agent, about, put_file
 from tests.integration.backend.running import Running
@@ -231,6 +235,40 @@ def test_exports_are_asked_for_when_they_are_due(
     assert asked() == [True], "the first one is under way"
     store(job, 1, None)
     eventually(lambda: asked() == [True, False], "the second export")
+
+
+def test_an_export_that_a_server_cannot_store_is_followed_by_another_soon(
+    api: httpx.Client, agent: Agent, controller: Controller, platform: Platform, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = Running(api, agent, controller, tmp_path, export={"every": "1s"})
+    agent.put("worker-0", "tensors.safetensors", b"tensors")
+
+    def asked() -> int:
+        controller.run_once()
+        return sum(isinstance(entry, ExportModel) for entry in log(job, platform))
+
+    def report(place: int, failures: int) -> None:
+        """As the server does."""
+        point = Point(EXPORTS_FAILED.name, 0, place, 0, 0, time.time(), failures)
+        fields: Any = {"source": "server-0.0", "batch": place, "points": records.pack_points([point])}
+        platform.plane.xadd(keys.metrics(plane_id(UUID(job.id), 1)), fields)
+        controller.run_once()
+
+    eventually(lambda: asked() == 1 or None, "the first export")
+    report(1, failures=1)
+    time.sleep(1.1)  # longer than `every`
+    assert asked() == 1, "10 s are not over"
+    [found] = job.items("exports")
+    waits = datetime.fromisoformat(found["next_at"]) - datetime.fromisoformat(found["asked_at"])
+    assert (found["state"], waits) == ("failed", timedelta(seconds=10))
+    monkeypatch.setattr(export_alerts, "RETRY_DELAY", 0.5)
+    assert asked() == 2
+    assert {each["number"]: (each["state"], each["next_at"]) for each in job.items("exports")} == {
+        2: ("asked", None),
+        1: ("failed", None),
+    }
+    store(job, 2, None)
+    assert exports(job)[2] == "committed None", "and the failed one is removed"
 
 
 def test_exports_of_passes_need_no_request_and_their_numbers_go_on_in_the_next_attempt(

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gradstream import data
-from gradstream.data.kafka_topic import connection, reader
+from gradstream.data.kafka_topic import connection, leaders, reader
 from gradstream.errors import InvalidWorkload
 from gradstream.input.data import Batches
 from gradstream.input.followed.topic import FollowedTopic
@@ -277,6 +277,57 @@ def test_a_broker_that_goes_away_is_waited_for(clicks: Clicks, broker: KafkaBrok
     eventually(lambda: one.has(1) or None, "a broker that is back")
     assert users(one, 1) == [[4, 5, 6, 7]]
     assert "answers again after" in caplog.text
+
+
+def test_a_partition_without_a_leader_is_named_until_it_has_one(
+    clicks: Clicks, broker: KafkaBroker, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caplog.set_level(logging.WARNING)
+    monkeypatch.setattr(leaders, "_NOTED_AFTER", 0.5)
+    one = clicks.feed()
+    clicks.add(4, 4, 4)
+    assert len(users(one)) == 3
+    broker.deny_leader("clicks", 1, replies=20)
+    eventually(lambda: (not one.has(3) and one.leaderless == (1,)) or None, "a partition without a leader")
+    assert f"partition 1 of the topic 'clicks' at {broker.servers} has no leader that answers; it is waited for" in caplog.text
+    clicks.add(4)
+    eventually(lambda: one.has(3) or None, "others go on")
+    assert one.take(3)[0]["user"].tolist() == [4, 5, 6, 7]
+    eventually(lambda: (not one.has(4) and not one.leaderless) or None, "its leader is back")
+    clicks.add(0, 4)
+    assert users(one, 4) == [[1004, 1005, 1006, 1007]]
+    assert "has a leader again after" in caplog.text
+
+
+def test_a_job_begins_when_all_partitions_have_a_leader(clicks: Clicks, broker: KafkaBroker) -> None:
+    clicks.add(4, 4, 4)
+    broker.deny_leader("clicks", 2, replies=3)
+    one = clicks.feed()
+    assert not one.has(0)
+    found = []
+    for position in range(3):
+        eventually(lambda position=position: one.has(position) or None, "a leader")  # type: ignore[misc]
+        found.append(one.take(position)[0]["user"].tolist())
+    assert all_of(found) == [0, 1, 2, 3, 1000, 1001, 1002, 1003, 2000, 2001, 2002, 2003]
+
+
+def test_the_wait_for_a_leader_ends(clicks: Clicks, broker: KafkaBroker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leaders, "_NOTED_AFTER", 0.0)
+    monkeypatch.setattr(leaders, "LEADER_TIMEOUT", 2.0)
+    one = clicks.feed()
+    clicks.add(4, 4)
+    assert len(users(one)) == 2
+    broker.deny_leader("clicks", 1, replies=100)
+
+    def said() -> str | None:
+        try:
+            one.has(2)
+        except InvalidWorkload as error:
+            return str(error)
+        return None
+
+    message = eventually(said, "the end of the wait")
+    assert message.startswith(f"the topic 'clicks' at {broker.servers}: partition 1 had no leader that answers for 2 s. Bring its")
 
 
 def test_the_wait_for_a_broker_ends(monkeypatch: pytest.MonkeyPatch) -> None:

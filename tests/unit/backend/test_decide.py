@@ -239,6 +239,11 @@ def test_exports_are_requested_one_at_a_time() -> None:
     assert next_step(replace(due, since_export_request=299.0)) is None
     assert next_step(replace(due, export_under_way=True)) is None
     assert next_step(replace(due, export_under_way=True, since_export_request=EXPORT_TIMEOUT)) == RequestExport(), "given up"
+    failed = replace(due, export_under_way=True, export_retry_delay=20.0)
+    assert next_step(replace(failed, since_export_request=19.0)) is None
+    assert next_step(replace(failed, since_export_request=20.0)) == RequestExport(), "sooner than its interval"
+    often = replace(failed, spec=spec(export={"every": "5s"}))
+    assert next_step(replace(often, since_export_request=19.0)) is None, "and later, if that is short"
     assert next_step(replace(due, spec=spec(export={}))) is None, "one at the end"
     assert next_step(replace(due, spec=spec())) is None
     assert next_step(replace(due, final_checkpoint=True)) is None

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from backend.progress.alert_rules import new_alerts
-from backend.progress.state import fold
+from backend.progress.state import failed_exports, fold
 from backend.progress.summary import shown
 from gradstream import metrics
 from gradstream.gate import Gate
@@ -89,10 +89,42 @@ def test_an_event_is_written_once_and_a_new_attempt_begins_anew() -> None:
     assert shown(fold(more, 2, passes([2800]), AT), BSP).alerts == []
 
 
-def test_a_server_that_cannot_store_its_exports_is_told_of_until_it_can() -> None:
-    def failed(count: int) -> list[tuple[str, list[Point]]]:
-        return [("server-1.0", [Point(metrics.EXPORTS_FAILED.name, 1, 0, 0, 0, 100.0, count)])]
+def failed(count: int, place: int = 0) -> list[tuple[str, list[Point]]]:
+    return [("server-1.0", [Point(metrics.EXPORTS_FAILED.name, 1, place, 0, 0, 100.0, count)])]
 
+
+def test_partitions_without_a_leader_raise_one_alert_until_they_are_back() -> None:
+    def leaderless(worker: int, lowest: int, count: int) -> list[tuple[str, list[Point]]]:
+        return [(f"worker-{worker}.0", [Point(metrics.LEADERLESS.name, worker, lowest, 0, 0, 100.0, count)])]
+
+    one = fold({}, 1, leaderless(1, 3, 1), AT)
+    [told] = new_alerts({}, one, lambda: BSP)
+    assert told.sentence.startswith("Partition 3 of the followed topic has no leader that answers. Workers wait up to 10 min, then")
+    assert told.sentence.endswith("The log of worker-1 has topic and addresses.")
+    both = fold(one, 1, leaderless(0, 3, 1), AT)
+    assert list(new_alerts(one, both, lambda: BSP)) == [], "the other worker sees the same"
+    more = fold(both, 1, leaderless(0, 2, 2), AT)
+    [told] = new_alerts(both, more, lambda: BSP)
+    assert told.sentence.startswith("Partition 2 and another partition of the followed topic have no leader")
+    assert shown(more, BSP).alerts == [told.sentence]
+    gone = fold(fold(more, 1, leaderless(0, 0, 0), AT), 1, leaderless(1, 0, 0), AT)
+    assert shown(gone, BSP).alerts == []
+
+
+def test_the_next_export_comes_sooner_after_few_failures() -> None:
+    delays, state = [], dict[str, object]()
+    for count in range(1, 9):
+        state = fold(state, 1, failed(count, place=count + 2), AT)
+        found = failed_exports(state, 1)
+        delays.append(found.retry_delay(count + 2))
+        assert found.retry_delay(count + 1) is None, "another one is the newest"
+        assert found.retry_delay(count + 3) is None
+    assert delays == [10, 20, 40, 80, 160, 320, 600, 600]
+    assert failed_exports(state, 2).retry_delay(10) is None, "a new attempt"
+    assert failed_exports(fold(state, 1, failed(0, place=11), AT), 1).retry_delay(10) is None
+
+
+def test_a_server_that_cannot_store_its_exports_is_told_of_until_it_can() -> None:
     once = fold({}, 1, failed(1), AT)
     [told] = new_alerts({}, once, lambda: BSP)
     assert told.sentence.startswith("server-1 could not store its part of the last export, so readers keep an earlier one.")

@@ -163,6 +163,12 @@ def test_wrong_arguments_are_refused(tmp_path: Any) -> None:
         assert caught.value.__cause__ is None
 
 
+def test_trimming_is_left_to_retention() -> None:
+    topic = kafka("here:9092", "clicks", ids=["user"])
+    with pytest.raises(InvalidWorkload, match=r"topic 'clicks' at here:9092 is trimmed by its brokers only: set retention\.ms"):
+        topic.trim({0: 4})
+
+
 def test_without_the_client_one_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "confluent_kafka", None)
     with pytest.raises(InvalidWorkload, match=r"pip install 'gradstream\[kafka\]'$"):

@@ -56,7 +56,7 @@ OUTCOMES = ("applied", "counted", "missed", "dropped")
 class KeyPush:
     """The part of a push for one key."""
 
-    life: int
+    incarnation: int
     updates: int
     gradient: Any
     occurrences: int
@@ -87,7 +87,7 @@ class Window:
     found: list[dict[str, FoundRows]] = field(default_factory=lambda: [{} for _ in PARTS])
     """Rows of each shard, by table."""
     plain: dict[str, dict[int, tuple[int, int]]] = field(default_factory=lambda: {name: {} for name in WIDTHS})
-    """Life and updates of the plain rows, by table and key."""
+    """Incarnation and updates of the plain rows, by table and key."""
 
     def resumed(self) -> Window:
         """As a worker has them that loads its state from a checkpoint."""
@@ -178,10 +178,10 @@ class CrowdWithRows(Crowd):
         asks = self._lookup(self._some_keys()).rows if self.chance.random() < 0.5 else None
         return Beside(x, rows, asks, chosen)
 
-    def _key_push(self, width: int, life: int, updates: int) -> KeyPush:
+    def _key_push(self, width: int, incarnation: int, updates: int) -> KeyPush:
         gradient = np.array([self.chance.uniform(-1, 1) for _ in range(width)], np.float32)
         occurrences = self.chance.randrange(1, 3)
-        return KeyPush(life, updates, gradient, occurrences, np.float32(self.chance.randrange(occurrences + 1)))
+        return KeyPush(incarnation, updates, gradient, occurrences, np.float32(self.chance.randrange(occurrences + 1)))
 
     # ---- what must hold ---------------------------------------------------------------------------------------------------
 
@@ -223,7 +223,7 @@ class CrowdWithRows(Crowd):
         before, self._samples = self._samples, center.samples
         for name, table in self.plain.tables.items():
             for key, pushed in _together([counting[rank] for rank in sorted(counting)], name).items():
-                outcome = table.push(key, pushed.life, pushed.updates, pushed.gradient, pushed.occurrences, pushed.clicks)
+                outcome = table.push(key, pushed.incarnation, pushed.updates, pushed.gradient, pushed.occurrences, pushed.clicks)
                 self.plain.account[name, outcome] += 1
             if before // SHRINKS[name] < self._samples // SHRINKS[name]:
                 table.shrink()
@@ -248,6 +248,10 @@ class CrowdWithRows(Crowd):
 
     def _hosted(self) -> list[HostedTables]:
         return [shard.center.tables for shard in self.shards if shard.center and shard.center.tables]
+
+    def cold_reads(self) -> int:
+        """Return how many rows were read from the files of tables that are bounded in memory."""
+        return sum(table.tier.read for hosted in self._hosted() for table in hosted.tables.values() if table.tier)
 
     def _check_accounts(self) -> None:
         whole, *parts = ([*tables.accounts.items()] for tables in self._hosted())
@@ -320,7 +324,7 @@ def _together(pushes: Sequence[PlainPush], name: str) -> dict[int, KeyPush]:
     for push in pushes:
         weight = np.float32(push.examples / sum(each.examples for each in pushes))
         for key, each in push.keys.get(name, {}).items():
-            first = KeyPush(each.life, each.updates, np.zeros_like(each.gradient), 0, np.float32(0))
+            first = KeyPush(each.incarnation, each.updates, np.zeros_like(each.gradient), 0, np.float32(0))
             of_key = merged.setdefault(key, first)
             of_key.gradient = of_key.gradient + weight * each.gradient
             of_key.occurrences, of_key.clicks = of_key.occurrences + each.occurrences, of_key.clicks + each.clicks

@@ -14,8 +14,9 @@ import pytest
 from numpy.typing import NDArray
 
 from gradstream.center.tables.cold import tier as cold_tier
+from gradstream.center.tables.half import DTYPES, RowCodec, decode_rows, encode_rows
 from gradstream.center.tables.hashing import buckets_of_shard, shards_of
-from gradstream.center.tables.payload import FoundRows
+from gradstream.center.tables.payload import FoundRows, encoded_values
 from gradstream.center.tables.storage import copying, spooled
 from gradstream.center.tables.storage.contents import add_contents, read_contents
 from gradstream.center.tables.storage.copying import TableCopy, pieces, put_piece
@@ -126,6 +127,23 @@ def check_bound(bounded: EmbeddingTable) -> None:
     assert (tier.frames.owners[frames] == places[at >= 0] + 1).all()
     assert np.count_nonzero(tier.frames.owners) == len(frames) == tier.in_memory
     assert int(tier.frames.live.sum()) == tier.cold
+
+
+@pytest.mark.parametrize("codec", ["fp16", "bf16"])
+def test_rows_that_travel_in_16_bits_are_those_of_a_table_in_memory(codec: RowCodec) -> None:
+    pair, draw = (table(None, codec=codec), table(50, codec=codec)), np.random.default_rng(3)
+    for number in range(40):
+        keys = np.unique(draw.zipf(1.2, 100) % 1000)
+        travelled = [encoded_values(each.look_up(keys), each.spec.codec) for each in pair]
+        assert travelled[0].values.dtype == DTYPES[codec]
+        assert travelled[0].values.tobytes() == travelled[1].values.tobytes()
+        gradients = decode_rows(encode_rows(draw.normal(size=(len(keys), WIDTH)).astype(np.float32), codec))
+        once, none = np.ones(len(keys), np.int64), np.zeros(len(keys), np.float32)
+        for each, found in zip(pair, travelled, strict=True):
+            assert each.push(found.keys, found.loans, gradients, once, none).applied, number
+    assert bits(pair[0]) == bits(pair[1])
+    assert pair[1].tier
+    assert pair[1].tier.read > 100
 
 
 def test_the_file_stays_small_while_rows_come_and_go() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from random import Random
+from typing import Any
 
 import pytest
 
@@ -23,21 +25,30 @@ def _small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(copying, "PIECE", 300)
 
 
+def bounded(seed: int) -> dict[str, Any]:
+    """Return the tables; two of three draws bound one or both of them in memory."""
+    chance = Random(seed)
+    names = chance.choice([(), ("user",), ("user", "item")])
+    return {name: of | ({"memory": {"rows": chance.randrange(3, 7)}} if name in names else {}) for name, of in TABLES.items()}
+
+
 class Runs:
     """Counts of events over several runs."""
 
     def __init__(self) -> None:
-        self.keys, self.copies, self.resumed = Counter[str](), Counter[str](), 0
+        self.keys, self.copies, self.resumed, self.cold_reads = Counter[str](), Counter[str](), 0, 0
 
     def play(self, gate: str, seed: int) -> None:
-        crowd = CrowdWithRows(spec(gate, workers=3, tables=TABLES), seed, pushes=40)
+        crowd = CrowdWithRows(spec(gate, workers=3, tables=bounded(seed)), seed, pushes=40)
         crowd.play()
+        self.cold_reads += crowd.cold_reads()
         self.keys.update({outcome: keys for (_, outcome), keys in crowd.plain.account.items()})
         self.copies += crowd.readers.outcomes
         crowd.checkpoints.pop(FINAL_CHECKPOINT)
         if crowd.checkpoints:
             newest = max(crowd.checkpoints)
-            CrowdWithRows(crowd.spec, seed, 15, crowd.checkpoints[newest], crowd.plain_at[newest]).play()
+            other = spec(gate, workers=3, tables=bounded(seed + 1))  # rows stay when the bound changes
+            CrowdWithRows(other, seed, 15, crowd.checkpoints[newest], crowd.plain_at[newest]).play()
             self.resumed += 1
 
 
@@ -47,6 +58,7 @@ def test_some_things_go_wrong_with_rows() -> None:
         runs.play(gate, seed)
     assert min(runs.keys[outcome] for outcome in OUTCOMES) > 0, runs.keys
     assert runs.resumed > 2
+    assert runs.cold_reads > 0, "rows come from disk"
     assert set(runs.copies) == {"whole", "increment", "failed"}, "checkpoints and exports are committed, and fail"
 
 
@@ -59,4 +71,5 @@ def test_everything_goes_wrong_with_rows(gate: str) -> None:
     assert runs.keys["applied"] > RUNS
     assert runs.keys["counted"] > RUNS
     assert runs.resumed > RUNS / 10
+    assert runs.cold_reads > RUNS
     assert set(runs.copies) == {"whole", "increment", "failed"}

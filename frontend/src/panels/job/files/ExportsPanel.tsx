@@ -8,6 +8,7 @@ import { formatBytes, formatCount, formatMoment } from "@/lib/format"
 const STATES: Record<JobExport["state"], string> = {
   asked: "the servers make it",
   committed: "committed",
+  failed: "failed: a server could not store its part",
   abandoned: "abandoned: its attempt ended, or a later one came first",
 }
 
@@ -45,8 +46,9 @@ function title({ number, base, after }: JobExport): string {
   return base ? `Export ${number}, a base` : `Export ${number}, a delta on ${after}`
 }
 
-function about({ state, version, passes, rows, gone, size, asked_at, committed_at }: JobExport): string {
-  if (state !== "committed") return `${STATES[state]} · ${formatMoment(asked_at)}`
+function about({ state, version, passes, rows, gone, size, asked_at, committed_at, next_at }: JobExport): string {
+  const next = next_at === null ? "" : `; the next one is asked for at ${formatMoment(next_at)}`
+  if (state !== "committed") return `${STATES[state]}${next} · ${formatMoment(asked_at)}`
   const after = passes === null ? "" : `, after pass ${formatCount(passes)}`
   return `version ${formatCount(version)}${after}, ${formatCount(rows)} rows, ${formatCount(gone)} gone · ${formatBytes(size ?? 0)} · ${formatMoment(committed_at ?? asked_at)}`
 }
