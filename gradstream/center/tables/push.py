@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gradstream.center.tables.cold.frames import note_use
+from gradstream.center.tables.cold.frames import frame_of, note_use
 from gradstream.center.tables.cold.records import bring_back
 from gradstream.center.tables.compiling import kernel
 from gradstream.center.tables.hashing import first_value, occurrences_needed
@@ -77,7 +77,7 @@ def look_up(table: Any, keys: Any, values: Any, loans: Any) -> Any:
         place, loan = np.int64(table.buckets.slots[slot].place) - 1, loans[i]
         if place >= 0:
             loan.place, loan.incarnation, loan.updates = place, rows.meta[place].incarnation, rows.meta[place].updates
-            at = _place_to_read(rows, place) if rows.frames.is_bounded else place
+            at = _frame_to_read(rows, rows.frames, place)
             for column in range(rows.width):
                 values[i, column] = rows.values[at, column]
         else:
@@ -89,11 +89,13 @@ def look_up(table: Any, keys: Any, values: Any, loans: Any) -> Any:
 
 
 @kernel
-def _place_to_read(rows: Any, place: Any) -> Any:
-    """Bring a row to memory. Return where its weights lie."""
-    at = np.int64(rows.frames.at[place])
+def _frame_to_read(rows: Any, frames: Any, place: Any) -> Any:
+    """Bring a row to memory. Return where its weights lie. `frames`: of the rows."""
+    if frames is None:
+        return place
+    at = frame_of(frames, place)
     if at >= 0:
-        note_use(rows.frames, at)
+        note_use(frames, at)
         return at
     return max(0, bring_back(rows, place))  # who calls the kernel sees if it failed
 
@@ -127,8 +129,7 @@ def resolve(table: Any, push: Any, begin: Any) -> Any:
         push.outcomes[outcome] += 1
         push.places[i] = -1
         if place >= 0:
-            meta, frames = table.rows.meta[place], table.rows.frames
-            lies = np.int64(frames.at[place]) if frames.is_bounded else place  # `bring_rows` has brought it to memory
+            meta, lies = table.rows.meta[place], frame_of(table.rows.frames, place)  # `bring_rows` has brought it to memory
             if meta.mark <= until and is_ahead(next_bucket, push.keys[i]):
                 at = saved.counts[ROWS]  # as `save_row`, whose call for each row takes as long as all the rest
                 saved.counts[ROWS] += 1

@@ -49,7 +49,8 @@ class RowArrays(NamedTuple):
     places: PlaceArrays
     candidates: NDArray[Any]
     candidate_places: PlaceArrays
-    frames: FrameArrays
+    frames: FrameArrays | None
+    """None: all rows are in memory."""
 
 
 @kernel
@@ -80,7 +81,7 @@ def make_row(rows: Any, key: Any, mark: Any, time: Any) -> Any:
     """Return the place of a new row with its first values; -1: the table is full."""
     place = take_place(rows.places)
     if place >= 0:
-        row, meta = rows.values[take_frame(rows.frames, place) if rows.frames.is_bounded else place], rows.meta[place]
+        row, meta = rows.values[take_frame(rows.frames, place)], rows.meta[place]
         for column in range(rows.width):
             row[column] = first_value(rows.stream, key, column, rows.reach)
         row[rows.width :] = rows.initial
@@ -92,8 +93,7 @@ def make_row(rows: Any, key: Any, mark: Any, time: Any) -> Any:
 @kernel
 def free_row(rows: Any, place: Any) -> None:
     rows.meta[place].incarnation = 0
-    if rows.frames.is_bounded:
-        forget_weights(rows.frames, place)
+    forget_weights(rows.frames, place)
     free_place(rows.places, place)
 
 
@@ -118,7 +118,7 @@ class RowStore:
         self._candidates, self._candidate_places = reserved(CANDIDATE), places()
         self._width = width
 
-    def arrays(self, stream: np.uint64, reach: float, initial: float, frames: FrameArrays) -> RowArrays:
+    def arrays(self, stream: np.uint64, reach: float, initial: float, frames: FrameArrays | None) -> RowArrays:
         return RowArrays(
             self._width,
             stream,

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gradstream.center.tables.cold.records import read_record
+from gradstream.center.tables.cold.records import copy_row
 from gradstream.center.tables.compiling import kernel
 from gradstream.center.tables.hashing import mix
 from gradstream.center.tables.memory import ReservedArray
@@ -69,11 +69,7 @@ def save_row(table: Any, key: Any, place: Any) -> None:
         at = saved.counts[ROWS]
         saved.counts[ROWS] += 1
         saved.keys[at], saved.meta[at], saved.events[at] = key, table.rows.meta[place], table.rows.places.events[place]
-        frames = table.rows.frames
-        if frames.is_bounded and frames.at[place] < 0:  # a shrink evicts it
-            read_record(table.rows, -1 - np.int64(frames.at[place]), place, saved.values[at])
-        else:
-            saved.values[at] = table.rows.values[frames.at[place] if frames.is_bounded else place]
+        copy_row(table.rows, table.rows.frames, place, saved.values[at])
 
 
 @kernel

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradstream.center.tables.cold.frames import frame_arrays
 from gradstream.center.tables.cold.tier import ColdTier
 from gradstream.center.tables.hashing import BUCKETS, buckets_of, stream_of
 from gradstream.center.tables.index import SLOT, BucketIndex
@@ -88,9 +87,7 @@ class EmbeddingTable:
         self._index = BucketIndex(f"the index of table '{name}'", buckets, self.capacity)
         self.arrays = TableArrays(
             self._index.arrays,
-            self._rows.arrays(
-                stream_of(seed, name), spec.reach, spec.rule.initial_state, self.tier.frames if self.tier else frame_arrays(name)
-            ),
+            self._rows.arrays(stream_of(seed, name), spec.reach, spec.rule.initial_state, self.tier.frames if self.tier else None),
             _admitting(spec),
             saved_arrays(stride),
         )
@@ -173,7 +170,7 @@ class EmbeddingTable:
     def put_values(self, places: NDArray[np.int64], values: NDArray[np.float32]) -> None:
         """Replace weights and states of rows that were just made. Raises: Unavailable: see `_settle_tier`."""
         rows = self.arrays.rows
-        rows.values[rows.frames.at[places] if self.tier else places] = values
+        rows.values[self.tier.frames.at[places] if self.tier else places] = values
         self._settle_tier()
 
     def check_push(self, keys: NDArray[np.int64], gradients: NDArray[np.float32]) -> None:

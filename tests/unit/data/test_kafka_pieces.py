@@ -165,7 +165,7 @@ def test_wrong_arguments_are_refused(tmp_path: Any) -> None:
 
 def test_trimming_is_left_to_retention() -> None:
     topic = kafka("here:9092", "clicks", ids=["user"])
-    with pytest.raises(InvalidWorkload, match=r"topic 'clicks' at here:9092 is trimmed by its brokers only: set retention\.ms"):
+    with pytest.raises(InvalidWorkload, match=r"topic 'clicks' at here:9092 is trimmed by its brokers only: set its retention\.ms"):
         topic.trim({0: 4})
 
 

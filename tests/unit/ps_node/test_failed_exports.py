@@ -29,9 +29,10 @@ class Exports:
         self.spec = job({"name": "sync"}, tables={"user": {"keep": {"unseen": 1}}})
         self.tables = HostedTables(self.spec, {"user": 1}, 0)
         self.center = Center(self.spec, torch.zeros(3), None, one_pass=True, run_length=(0, 0), tables=self.tables)
-        self.failed: list[int] = []
+        self.failed: list[tuple[int, int]] = []
+        """Place, and failures in a row."""
         order = make_order("server", spec=self.spec, store=StoreAccess(url=folder.as_uri()))
-        self.files, self.folder = ExportFiles(order, self.failed.append), folder / "1" / "exports"
+        self.files, self.folder = ExportFiles(order, lambda *told: self.failed.append(told)), folder / "1" / "exports"
 
     def push(self, *keys: int) -> None:
         found = self.tables.look_up({"user": RowKeys(np.array(keys))})["user"]
@@ -63,10 +64,10 @@ def test_a_server_tells_of_an_export_that_it_cannot_store_and_the_next_has_its_c
         (exports.folder / str(place)).write_text("a file in place of the folder")
         exports.push(key)
         exports.make(place)
-    eventually(lambda: exports.failed == [1, 2], "the failures")
+    eventually(lambda: exports.failed == [(2, 1), (3, 2)], "the failures")
     exports.push(3)
     exports.make(4)
     assert exports.part(4)["after"] == 1
     assert exports.rows(4) == [2, 3, 7]
-    eventually(lambda: exports.failed == [1, 2, 0], "the end of the failures")
+    eventually(lambda: exports.failed == [(2, 1), (3, 2), (4, 0)], "the end of the failures")
     assert "part of export 2 is not stored (tables: user)" in caplog.text

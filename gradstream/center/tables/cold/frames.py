@@ -1,7 +1,8 @@
 """Where the weights of each row lie: in a frame of memory, or in a record of the file.
 
 A row keeps its place, and all columns but its weights stay in memory. So whatever decides about a row never asks where its weights
-are, and no result depends on it. A table without a bound has no frames: weights lie at the row's place.
+are, and no result depends on it. A table without a bound has no frames but None: weights lie at the row's place. Kernels ask
+`frames is None` of an argument, so that numba drops the other branch as it compiles them for such a table.
 
 Rows that came to memory last are on trial, a quarter of all, so that the push of a lookup still finds them. A row that no lookup
 has used again by the end of its trial goes to the file. Others go when the hand of a clock finds them, which takes one use from
@@ -33,7 +34,6 @@ _CHOSEN = 255
 class FrameArrays(NamedTuple):
     """As kernels see them."""
 
-    is_bounded: bool
     at: NDArray[np.int32]
     """By place: the frame of the row's weights, or -1 - record."""
     owners: NDArray[np.int32]
@@ -59,15 +59,14 @@ class FrameArrays(NamedTuple):
     """Records of a segment."""
 
 
-def frame_arrays(what: str, places: int = 0, stride: int = 0, descriptor: int = -1, segment: int = 1) -> FrameArrays:
-    """`places`: of rows; 0: the table is not bounded. `stride`: numbers of a row. Raises: Unavailable."""
+def frame_arrays(what: str, places: int, stride: int, descriptor: int, segment: int) -> FrameArrays:
+    """`places`: of rows. `stride`: numbers of a row. Raises: Unavailable."""
 
     def reserved(dtype: Any, count: int) -> NDArray[Any]:
-        return ReservedArray(what, dtype, (count,)).values if places else np.empty(0, dtype)
+        return ReservedArray(what, dtype, (count,)).values
 
     segments = 3 * places // segment + 16  # at most half of the records are of no row
     return FrameArrays(
-        places > 0,
         reserved(np.int32, places),
         reserved(np.int32, places),
         reserved(np.uint8, places),
@@ -85,6 +84,8 @@ def frame_arrays(what: str, places: int = 0, stride: int = 0, descriptor: int = 
 @kernel
 def take_frame(frames: Any, place: Any) -> Any:
     """Return a frame for the weights of a row. There are as many frames as places."""
+    if frames is None:
+        return place
     counts = frames.counts
     if counts[FREE]:
         counts[FREE] -= 1
@@ -99,6 +100,14 @@ def take_frame(frames: Any, place: Any) -> Any:
 
 
 @kernel
+def frame_of(frames: Any, place: Any) -> Any:
+    """Return where the weights of a row lie in memory; if they are in the file, -1 - record."""
+    if frames is None:
+        return place
+    return np.int64(frames.at[place])
+
+
+@kernel
 def free_frame(frames: Any, frame: Any) -> None:
     frames.owners[frame] = 0
     frames.free[frames.counts[FREE]] = frame
@@ -108,6 +117,8 @@ def free_frame(frames: Any, frame: Any) -> None:
 @kernel
 def forget_weights(frames: Any, place: Any) -> None:
     """Free the frame or the record of a row that is gone."""
+    if frames is None:
+        return
     at = np.int64(frames.at[place])
     if at >= 0:
         free_frame(frames, at)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from gradstream.center.tables.cold.frames import FAILED, READ, free_frame, free_record, take_frame
+from gradstream.center.tables.cold.frames import FAILED, READ, frame_of, free_frame, free_record, take_frame
 from gradstream.center.tables.compiling import kernel
 
 _pread: Any = types.ExternalFunction("pread", types.int64(types.int32, types.uintp, types.uintp, types.int64))
@@ -91,8 +91,17 @@ def bring_segment_back(rows: Any, segment: Any, records: Any) -> Any:
 def copy_values(rows: Any, places: Any, values: Any) -> None:
     """Fill `values` with the weights and states of rows, and leave each where it is."""
     for i in range(len(places)):
-        at = np.int64(rows.frames.at[places[i]])
+        copy_row(rows, rows.frames, places[i], values[i])
+
+
+@kernel
+def copy_row(rows: Any, frames: Any, place: Any, values: Any) -> None:
+    """As `copy_values`. `frames`: of the rows."""
+    if frames is None:
+        values[:] = rows.values[place]
+    else:
+        at = frame_of(frames, place)
         if at >= 0:
-            values[i] = rows.values[at]
+            values[:] = rows.values[at]
         else:
-            read_record(rows, -1 - at, places[i], values[i])
+            read_record(rows, -1 - at, place, values)

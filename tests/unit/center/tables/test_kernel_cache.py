@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
 import sys
@@ -53,6 +54,28 @@ def test_a_process_in_a_sandbox_takes_a_copy_of_what_is_complete(
 def test_without_a_place_to_write_there_is_no_folder(home: Path) -> None:
     home.write_text("a file where the folder should be")
     assert kernel_cache.choose_folder() is None
+
+
+def test_the_folder_depends_on_the_fields_of_all_tuples_that_kernels_take(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """numba keeps the name of a tuple's class in its index, and not the names of its fields."""
+    fields = {file: names for package in kernel_cache.PACKAGES for file in package.glob("*.py") if (names := fields_in(file))}
+    assert {"frames.py", "rows.py", "index.py", "push.py"} <= {file.name for file in fields}
+    for file, names in fields.items():
+        copy = tmp_path / file.name
+        copy.write_bytes(file.read_bytes())
+        monkeypatch.setattr(kernel_cache, "PACKAGES", (tmp_path,))
+        kernel_cache.shared_folder.cache_clear()
+        before = kernel_cache.shared_folder()
+        copy.write_text(copy.read_text().replace(f"    {names[0]}: ", "    renamed: ", 1))
+        kernel_cache.shared_folder.cache_clear()
+        assert kernel_cache.shared_folder() != before, file
+
+
+def fields_in(file: Path) -> list[str]:
+    """Return the fields of the named tuples in a source file."""
+    classes = [node for node in ast.parse(file.read_text()).body if isinstance(node, ast.ClassDef)]
+    tuples = [found for found in classes if "NamedTuple" in [ast.unparse(base) for base in found.bases]]
+    return [ast.unparse(line.target) for found in tuples for line in found.body if isinstance(line, ast.AnnAssign)]
 
 
 def test_the_zygote_imports_no_kernels() -> None:
