@@ -16,7 +16,7 @@ from gradstream.serving import Tables
 from tests.jobs.test_followed_folder import ROWS, committed, put, submit, tensors
 from tests.jobs.test_followed_folder import folder as folder
 from tests.platforms import Lab
-from tests.support import eventually
+from tests.support import TIMEOUT, eventually
 
 PROGRAMS = {
     "agent": ("worker_agent",),
@@ -54,7 +54,7 @@ def test_programs_die_while_a_job_learns_from_a_folder(deaths: int, lab: Lab, fo
         put(folder, number)
         time.sleep(chance.uniform(0, 1.5))  # the moment of a death is what varies here
         kill(lab, victim)
-        lab.trains(job, number * ROWS)
+        lab.trains(job, number * ROWS, timeout=3 * TIMEOUT)  # all programs of a machine may have to start anew
         if committed(lab, job):
             lab.client.download_exports(job, into=followed)
             reader = reader or Tables(followed)

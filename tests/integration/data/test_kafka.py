@@ -14,7 +14,7 @@ from gradstream.data.kafka_topic import connection, leaders, reader
 from gradstream.errors import InvalidWorkload
 from gradstream.input.data import Batches
 from gradstream.input.followed.topic import FollowedTopic
-from gradstream.spec import JobSpec
+from tests.followed import spec
 from tests.kafka import KafkaBroker
 from tests.kafka_refusing import refusing_broker
 from tests.support import eventually
@@ -45,20 +45,6 @@ class Clicks:
         found = Batches(self.opened(**more), spec(workers, **job or {}), rank).followed
         assert isinstance(found, FollowedTopic)
         return found
-
-
-def spec(workers: int = 1, batch: int = 4, **more: Any) -> JobSpec:
-    return JobSpec.model_validate(
-        {
-            "name": "f",
-            "workload": {"entrypoint": "a:B"},
-            "strategy": {"name": "sync"},
-            "roles": {"worker": {"count": workers}},
-            "batch_size": batch,
-            "stop": {"steps": 1000},
-            **more,
-        }
-    )
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from gradstream.errors import InvalidWorkload
 from gradstream.input.data import Batches
 from gradstream.input.followed.stream import FollowedStream
 from gradstream.local.servers.redis import Redis
-from gradstream.spec import JobSpec
+from tests.followed import spec
 
 
 def url_of(server: Redis) -> str:
@@ -59,20 +59,6 @@ class Clicks:
         found = Batches(self.opened(**more), spec(workers, batch, **job or {}), rank).followed
         assert isinstance(found, FollowedStream)
         return found
-
-
-def spec(workers: int = 1, batch: int = 4, **more: Any) -> JobSpec:
-    return JobSpec.model_validate(
-        {
-            "name": "f",
-            "workload": {"entrypoint": "a:B"},
-            "strategy": {"name": "sync"},
-            "roles": {"worker": {"count": workers}},
-            "batch_size": batch,
-            "stop": {"steps": 1000},
-            **more,
-        }
-    )
 
 
 @pytest.fixture

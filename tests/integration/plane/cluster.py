@@ -100,6 +100,7 @@ class Cluster:
 
     def thread(self, target: Callable[..., None], *args: Any) -> threading.Thread:
         def guarded() -> None:
+            torch.set_num_threads(1)  # as in a server's process: products of matrices have other bits with more
             try:
                 target(*args)
             except BaseException as error:

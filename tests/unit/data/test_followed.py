@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +16,7 @@ from gradstream.data import followed
 from gradstream.errors import InvalidWorkload
 from gradstream.input.data import Batches
 from gradstream.input.followed.folder import Followed
-from gradstream.spec import JobSpec
+from tests.followed import spec
 
 
 def put(folder: Path, name: str, first: int, rows: int, made: float | None = None) -> None:
@@ -41,20 +40,6 @@ def opened(folder: Path) -> followed.FollowedFolder:
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(followed, "_EVERY", 0.0)
-
-
-def spec(workers: int = 1, batch: int = 4, **more: Any) -> JobSpec:
-    return JobSpec.model_validate(
-        {
-            "name": "f",
-            "workload": {"entrypoint": "a:B"},
-            "strategy": {"name": "sync"},
-            "roles": {"worker": {"count": workers}},
-            "batch_size": batch,
-            "stop": {"steps": 1000},
-            **more,
-        }
-    )
 
 
 def feed(folder: Path, rank: int = 0, workers: int = 1, batch: int = 4) -> Followed:

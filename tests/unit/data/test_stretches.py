@@ -18,7 +18,8 @@ from gradstream.input.data import Batches
 from gradstream.input.followed.folder import Followed
 from gradstream.input.followed.stretches import Passes, Stretch
 from gradstream.spec.input import Data
-from tests.unit.data.test_followed import mark, put, spec, users
+from tests.followed import spec
+from tests.unit.data.test_followed import mark, put, users
 
 FILES = [26, 1, 0, 40, 7]
 
