@@ -1,6 +1,6 @@
 """Compile all kernels of embedding tables into the cache, once on a machine: `python -m gradstream.model.compile_kernels`.
 
-It trains small tables of each rule, so that each kernel is called. It takes some 30 s of a core. With `--idle` it runs when no
+It trains small tables of each rule, so that each kernel is called. It takes some 50 s of a core. With `--idle` it runs when no
 other program wants that.
 """
 

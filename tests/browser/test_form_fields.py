@@ -105,3 +105,16 @@ def test_the_form_fits_into_the_window(open_page: OpenPage, width: int, scheme: 
         page.screenshot(path=Path(SCREENSHOTS) / f"chooser-{width}-{scheme}.png")
         page.keyboard.press("Escape")
         page.screenshot(path=Path(SCREENSHOTS) / f"fields-{width}-{scheme}.png", full_page=True)
+
+
+def test_groups_of_parameters_are_added_and_removed(open_page: OpenPage) -> None:
+    page = open_page("/jobs/new?example=digits")
+    written(page, "async", "optimizer: {name: muon}\n")
+    page.get_by_role("button", name="Add to Groups").click()
+    page.get_by_label("Match").first.fill("*.bias")
+    page.get_by_label("Lr factor").first.fill("0.5")
+    wrote(page, r"match: \"?\*\.bias")
+    wrote(page, r"lr_factor: 0\.5")
+    expect(page.get_by_text("The job file is valid")).to_be_visible()
+    page.get_by_role("button", name="Remove /optimizer/groups/0").click()
+    expect(page.get_by_label(YAML)).not_to_have_value(re.compile("groups"))
