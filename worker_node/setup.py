@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 
 from gradstream.center.entries import EVALUATOR, Buffers
+from gradstream.hogwild.problem import HogwildProblem
+from gradstream.hogwild.replica import HogwildReplica
+from gradstream.input.prefetch import Prefetched
 from gradstream.model.flat_model import FlatModel
+from gradstream.model.problem import ModelProblem
 from gradstream.model.start import load_start
 from gradstream.model.usercode import UserCode, blaming
 from gradstream.process.order import ProcessOrder
 from gradstream.spec import JobSpec
+from gradstream.train.replica import Replica
 from gradstream.train.worker_model import piggyback
 from gradstream.wire.port import RedisPort
 from gradstream.wire.transport.layout import Layout
 from gradstream.wire.transport.retransmissions import Retransmissions
 from worker_node.settings import WorkerSettings
+
+if TYPE_CHECKING:
+    from gradstream.model.working_rows import WorkingRows
 
 log = logging.getLogger(__name__)
 
@@ -42,6 +52,24 @@ def flat_model(code: UserCode, order: ProcessOrder, folder: Path) -> FlatModel:
         load_start(model, order, start, folder)
     with blaming("model()"):
         return FlatModel(model, device_of(order))
+
+
+def flat_models(code: UserCode, order: ProcessOrder, folder: Path) -> list[FlatModel]:
+    """Build a model for each thread that trains in a worker. Raises: as `flat_model`."""
+    return [flat_model(code, order, folder) for _ in range(order.spec.roles.worker.hogwild)]
+
+
+def problem(code: UserCode, flats: list[FlatModel], batches: Prefetched, spec: JobSpec, rows: WorkingRows | None) -> ModelProblem:
+    """Build the problem of a worker. Raises: InvalidWorkload: its threads cannot share the model or the data."""
+    if len(flats) == 1:
+        return ModelProblem(code, flats[0], batches, spec.at_once, rows)
+    return HogwildProblem(code, flats, batches, spec, rows)
+
+
+def replica(spec: JobSpec, problem: ModelProblem, on_loss: Callable[[int, float], None]) -> Replica:
+    if isinstance(problem, HogwildProblem):
+        return HogwildReplica(spec, problem, on_loss)
+    return Replica(spec, problem, on_loss)
 
 
 def port(order: ProcessOrder, flat: FlatModel, retransmissions: Retransmissions, settings: WorkerSettings) -> RedisPort:

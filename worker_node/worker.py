@@ -13,7 +13,6 @@ from gradstream.center.entries import FINAL_CHECKPOINT, Payload, Push
 from gradstream.input.data import Batches, DatasetTooSmall
 from gradstream.input.overlap import Overlap, find_overlap
 from gradstream.input.prefetch import Prefetched
-from gradstream.model.problem import ModelProblem
 from gradstream.model.tables import working_rows
 from gradstream.model.usercode import UserCode, blaming
 from gradstream.process import exits
@@ -27,7 +26,6 @@ from gradstream.process.watchdog import StartWatchdog
 from gradstream.train import loop
 from gradstream.train.link import Link
 from gradstream.train.link_events import LinkEvents
-from gradstream.train.replica import Replica
 from gradstream.wire.telemetry.reporter import Reporter
 from gradstream.wire.transport.retransmissions import Retransmissions
 from worker_node import setup
@@ -50,7 +48,7 @@ class Worker(LinkEvents):
         self._set_up_user_code()
         self._store = open_store(order.store, order)
         self._uploads = Uploads(self._store)
-        self._replica = Replica(order.spec, self._problem, self._report_loss)
+        self._replica = setup.replica(order.spec, self._problem, self._report_loss)
         retransmissions = Retransmissions(lambda count: reporter.point(metrics.RETRANSMISSIONS, count, rank=order.rank))
         port = setup.port(order, self._flat, retransmissions, settings)
         self._link = Link(order.spec, port, self._replica, order.rank, order.incarnation, self)
@@ -63,12 +61,13 @@ class Worker(LinkEvents):
         with watchdog.watch_phase(setup.DATASET):
             self._dataset: Dataset[Any] = self._code.dataset("train")
         with watchdog.watch_phase(setup.MODEL):
-            self._flat = setup.flat_model(self._code, order, self._folder)
+            self._flats = setup.flat_models(self._code, order, self._folder)
+            self._flat = self._flats[0]
             with blaming("model()"):
                 self._rows = working_rows(self._flat.model, spec)
         with watchdog.watch_phase(setup.DATASET), blaming("dataset('train')", but=DatasetTooSmall):
             batches = Prefetched(Batches(self._dataset, spec, order.rank, self._code.batching), spec)
-            self._problem = ModelProblem(self._code, self._flat, batches, spec.at_once, self._rows)
+            self._problem = setup.problem(self._code, self._flats, batches, spec, self._rows)
 
     def run(self) -> bool:
         """True: trained to the end. False: told to stop before."""

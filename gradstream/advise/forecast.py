@@ -77,13 +77,14 @@ def traffic(spec: JobSpec, size: Size) -> Traffic:
     beat, piggyback = rhythm(spec), ITEM * size.parameters * _piggyback(spec)
     pushed, pulled = (_coded(spec, codec, size.parameters) + piggyback for codec in (spec.codec, spec.pull_codec))
     pushes, pulls = beat or (None, None)
+    step = size.step and size.step / spec.roles.worker.hogwild
     return Traffic(
         push_bytes=pushed,
         pull_bytes=pulled,
         pushes=pushes,
         pulls=pulls,
-        sent_per_second=pushed * pushes / size.step if pushes and size.step else None,
-        received_per_second=pulled * pulls / size.step if pulls and size.step else None,
+        sent_per_second=pushed * pushes / step if pushes and step else None,
+        received_per_second=pulled * pulls / step if pulls and step else None,
     )
 
 
@@ -92,7 +93,8 @@ def memory(spec: JobSpec, size: Size) -> Memory:
     by_server, n = spec.strategy.descends == "server", spec.roles.worker.count
     bends = spec.optimizer if by_server else spec.server_optimizer
     residual = spec.codec.lossy and spec.strategy.pushes == "direction"
-    worker = 4 + residual + spec.pipeline + (0 if by_server else _kept(spec.optimizer))
+    kept, more_threads = 0 if by_server else _kept(spec.optimizer), spec.roles.worker.hogwild - 1
+    worker = 4 + residual + spec.pipeline + kept + more_threads * (1 + kept)  # each has gradients of its own
     server = 2 + _kept(bends) + (n if spec.strategy.keeps_base else 0) + (spec.strategy.gathers(n) is not None)
     server += spec.evaluate.average is not None
     server += spec.effective_gate.mode != "bsp" and not (spec.strategy.responds or spec.strategy.keeps_base)  # what a sample is of

@@ -29,8 +29,8 @@ from gradstream.model import parts
 from gradstream.model.buffers import plain_name
 from gradstream.model.ensemble import train_step
 from gradstream.model.flat_model import trained_dtype
-from gradstream.model.guard import ParameterGuard
-from gradstream.model.problem import backward, watched
+from gradstream.model.guard import ParameterGuard, watched
+from gradstream.model.problem import backward
 from gradstream.model.start import model_without_platform
 from gradstream.model.usercode import UserCode, blaming
 from gradstream.observations.histograms import Observations

@@ -35,6 +35,7 @@ def check(spec: JobSpec) -> None:
     _check_optimizers(spec)
     _check_layers(spec)
     _check_pipeline(spec)
+    _check_hogwild(spec)
     for key in spec.env:
         if _RESERVED_ENV.search(key) or not re.fullmatch(r"[A-Za-z_]\w*", key):
             raise ValueError(f"env.{key}: this name is reserved or not a variable's name")
@@ -60,6 +61,24 @@ def _check_pipeline(spec: JobSpec) -> None:
         raise ValueError(f"pipeline: under the gate '{gate.mode}' a worker waits for others; take asp without warm_start")
     if gate.max_staleness is not None and gate.max_staleness <= spec.pipeline:
         raise ValueError("gate.max_staleness: with pipeline 1 every push is at least 1 behind, so 1 drops all; take 2 or more")
+
+
+def _check_hogwild(spec: JobSpec) -> None:
+    """Refuse threads that would share nothing, or what they cannot share."""
+    name, threads, place = spec.strategy.name, spec.roles.worker.hogwild, "roles.worker.hogwild"
+    if threads == 1:
+        return
+    if spec.strategy.hogwild is None:
+        raise ValueError(f"{place}: a round of '{name}' has no steps that threads could share; raise roles.worker.count instead")
+    if spec.roles.worker.device == "cuda":
+        raise ValueError(f"{place}: threads share the parameters in the memory of CPUs; set roles.worker.device: cpu, or remove it")
+    if spec.tables:
+        raise ValueError(f"{place}: one thread of a worker looks up the rows of embedding tables; raise roles.worker.count instead")
+    if spec.strategy.averages_optimizers:
+        raise ValueError(f"{place}: each thread has its own optimizer, and a push averages one of each worker; take inner: keep")
+    window = spec.strategy.steps_per_push()
+    if spec.strategy.hogwild == "steps" and window is not None and window < threads:
+        raise ValueError(f"{place}: a push after {window} steps leaves some of {threads} threads idle; raise strategy.window")
 
 
 def _check_optimizers(spec: JobSpec) -> None:

@@ -44,6 +44,18 @@ class WorkerRole(SpecPart, frozen=True):
         "auto", description="Device of each worker. auto: a GPU if the node has a free one, else the CPU"
     )
     threads: int = Field(1, ge=1, le=256, description="CPU threads of each worker")
+    hogwild: int = Field(
+        1,
+        ge=1,
+        le=64,
+        description="Threads of each worker that step on the same parameters without a lock; they share the steps of a window. "
+        "Each has its own model, and as many CPU threads as `threads` says. 1: one loop, whose results can be repeated",
+    )
+
+    @property
+    def cores(self) -> int:
+        """CPU cores that a worker keeps busy."""
+        return self.threads * self.hogwild
 
 
 class Roles(SpecPart, frozen=True):

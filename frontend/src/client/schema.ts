@@ -3853,6 +3853,7 @@ export interface components {
              *       "worker": {
              *         "count": 1,
              *         "device": "auto",
+             *         "hogwild": 1,
              *         "threads": 1
              *       }
              *     }
@@ -5878,7 +5879,8 @@ export interface components {
              * @default {
              *       "count": 1,
              *       "device": "auto",
-             *       "threads": 1
+             *       "threads": 1,
+             *       "hogwild": 1
              *     }
              */
             worker: components["schemas"]["WorkerRole"];
@@ -7171,6 +7173,12 @@ export interface components {
              * @default 1
              */
             threads: number;
+            /**
+             * Hogwild
+             * @description Threads of each worker that step on the same parameters without a lock; they share the steps of a window. Each has its own model, and as many CPU threads as `threads` says. 1: one loop, whose results can be repeated
+             * @default 1
+             */
+            hogwild: number;
         };
         /**
          * WorkloadRef
