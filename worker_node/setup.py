@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,6 @@ import torch
 
 from gradstream.center.entries import EVALUATOR, Buffers
 from gradstream.hogwild.problem import HogwildProblem
-from gradstream.hogwild.replica import HogwildReplica
 from gradstream.input.prefetch import Prefetched
 from gradstream.model.flat_model import FlatModel
 from gradstream.model.problem import ModelProblem
@@ -19,7 +17,6 @@ from gradstream.model.start import load_start
 from gradstream.model.usercode import UserCode, blaming
 from gradstream.process.order import ProcessOrder
 from gradstream.spec import JobSpec
-from gradstream.train.replica import Replica
 from gradstream.train.worker_model import piggyback
 from gradstream.wire.port import RedisPort
 from gradstream.wire.transport.layout import Layout
@@ -64,12 +61,6 @@ def problem(code: UserCode, flats: list[FlatModel], batches: Prefetched, spec: J
     if len(flats) == 1:
         return ModelProblem(code, flats[0], batches, spec.at_once, rows)
     return HogwildProblem(code, flats, batches, spec, rows)
-
-
-def replica(spec: JobSpec, problem: ModelProblem, on_loss: Callable[[int, float], None]) -> Replica:
-    if isinstance(problem, HogwildProblem):
-        return HogwildReplica(spec, problem, on_loss)
-    return Replica(spec, problem, on_loss)
 
 
 def port(order: ProcessOrder, flat: FlatModel, retransmissions: Retransmissions, settings: WorkerSettings) -> RedisPort:

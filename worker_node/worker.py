@@ -10,6 +10,7 @@ from torch.utils.data import Dataset
 
 from gradstream import metrics
 from gradstream.center.entries import FINAL_CHECKPOINT, Payload, Push
+from gradstream.hogwild.replica import make_replica
 from gradstream.input.data import Batches, DatasetTooSmall
 from gradstream.input.overlap import Overlap, find_overlap
 from gradstream.input.prefetch import Prefetched
@@ -48,7 +49,7 @@ class Worker(LinkEvents):
         self._set_up_user_code()
         self._store = open_store(order.store, order)
         self._uploads = Uploads(self._store)
-        self._replica = setup.replica(order.spec, self._problem, self._report_loss)
+        self._replica = make_replica(order.spec, self._problem, self._report_loss)
         retransmissions = Retransmissions(lambda count: reporter.point(metrics.RETRANSMISSIONS, count, rank=order.rank))
         port = setup.port(order, self._flat, retransmissions, settings)
         self._link = Link(order.spec, port, self._replica, order.rank, order.incarnation, self)

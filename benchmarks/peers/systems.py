@@ -46,6 +46,7 @@ SYSTEMS: dict[str, System] = {
     "gradstream-async-p0": _ours("async"),
     "gradstream-sync": _ours("sync", rate=2),
     "gradstream-adag12": _ours("adag 12", rate=2),
+    "gradstream-adag12-threads": _ours("adag 12", rate=2, roles={"worker": {"count": 1, "hogwild": 2, "device": "cpu"}}),
     "gradstream-easgd": _ours("easgd 10"),
     "gradstream-async-bf16": _ours("async", pipeline=1, **_BF16),
     "gradstream-async-bf16-p0": _ours("async", **_BF16),

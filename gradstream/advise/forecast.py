@@ -34,6 +34,9 @@ def staleness(spec: JobSpec) -> Staleness:
     n, gate, strategy = spec.roles.worker.count, spec.effective_gate, spec.strategy
     if gate.mode == "bsp":
         return Staleness(mean=0, reason="bsp: all pushes of a round are made from the center that they are applied to.")
+    if (threads := spec.roles.worker.hogwild) > 1 and strategy.hogwild == "gradients":
+        told = f"n h - (h + 1) / 2: a worker pushes {threads} gradients of one center, as each of {n} workers does meanwhile."
+        return Staleness(mean=n * threads - (threads + 1) / 2, reason=told)
     if gate.mode == "ssp" and gate.bound == 0:
         return Staleness(mean=(n - 1) / 2, reason=f"(n - 1) / 2: {n} workers pull at once and are applied one after another.")
     between = alternating(spec) - 1

@@ -16,12 +16,17 @@ from gradstream.hogwild.problem import HogwildProblem
 from gradstream.hogwild.threads import HogwildThreads
 from gradstream.model.problem import Minibatch
 from gradstream.spec import JobSpec
-from gradstream.train.problem import Gradient
+from gradstream.train.problem import Gradient, Problem
 from gradstream.train.replica import LossNotFinite, Replica
 
 
+def make_replica(spec: JobSpec, problem: Problem, on_loss: Callable[[int, float], None]) -> Replica:
+    """Build the replica of a worker: with threads, if its problem is for threads."""
+    return HogwildReplica(spec, problem, on_loss) if isinstance(problem, HogwildProblem) else Replica(spec, problem, on_loss)
+
+
 @dataclass
-class _Steps:
+class _SharedSteps:
     """The steps of one call of `local`."""
 
     wanted: int | None
@@ -50,19 +55,19 @@ class HogwildReplica(Replica):
         self._shared = problem
         self._threads = HogwildThreads(len(problem.threads))
         self._lock = threading.Lock()
-        """Of what the threads count and report. Theta has none."""
+        """Held while a thread takes a mini-batch, counts or reports. Nothing guards theta."""
         self._gradients = deque[tuple[int, Gradient]]()
         """Those of this round that are not pushed yet, with the positions of their mini-batches."""
 
     # ---- local steps -------------------------------------------------------------------------------------------------------
 
     def local(self, k: int | None) -> int:
-        steps, began = _Steps(k), time.perf_counter()
+        steps, began = _SharedSteps(k), time.perf_counter()
         self._threads.run(lambda number: self._step_in_thread(number, steps))
         self.batches.compute_seconds += time.perf_counter() - began
         return steps.made
 
-    def _step_in_thread(self, number: int, steps: _Steps) -> None:
+    def _step_in_thread(self, number: int, steps: _SharedSteps) -> None:
         try:
             while turn := self._next_turn(steps):
                 self._step_on(number, turn)
@@ -70,7 +75,7 @@ class HogwildReplica(Replica):
             steps.failed = True
             raise
 
-    def _next_turn(self, steps: _Steps) -> _Turn | None:
+    def _next_turn(self, steps: _SharedSteps) -> _Turn | None:
         """Take the next mini-batch and count it. None: all steps are made, or another thread has failed."""
         with self._lock:
             over = self.batches.done or (steps.made and self.batches.ends_window)

@@ -207,6 +207,20 @@ def test_an_interval_is_a_time_or_counted_and_survives_json(written: str, means:
             "nesterov",
         ),
         (["roles.server={count: auto, device: cuda}"], "/roles/server/count", "say how many GPUs"),
+        (["strategy={name: easgd}", "roles.worker.hogwild=2"], "/roles/worker/hogwild", "raise roles.worker.count instead"),
+        (
+            ["gate=", "strategy={name: sync}", "roles.worker.hogwild=2"],
+            "/roles/worker/hogwild",
+            "no steps that threads could share",
+        ),
+        (["strategy={name: adag, window: 2}", "roles.worker.hogwild=3"], "/roles/worker/hogwild", "raise strategy.window"),
+        (["roles.worker={hogwild: 2, device: cuda}"], "/roles/worker/hogwild", "set roles.worker.device: cpu"),
+        (["roles.worker.hogwild=2", "tables={words: {}}"], "/roles/worker/hogwild", "rows of embedding tables"),
+        (
+            ["gate=", "strategy={name: local_sgd, inner: average}", "roles.worker.hogwild=2"],
+            "/roles/worker/hogwild",
+            "take inner: keep",
+        ),
         (["gate=bsp", "gate={mode: bsp, warm_start: 5}"], "/gate", "means nothing under the gate 'bsp'"),
     ],
 )
