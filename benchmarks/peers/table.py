@@ -68,7 +68,7 @@ GOALS = (
     Goal("adag, window 12", "gradstream-adag12", "Hogwild", ["hogwild"], dict.fromkeys(ITEMS, 1.0)),
     Goal("adag, window 12, two threads", "gradstream-adag12-threads", "Hogwild", ["hogwild"], dict.fromkeys(ITEMS, 1.0)),
     Goal(
-        "peak memory (PSS), two threads",
+        "adag, two threads: peak memory",
         "gradstream-adag12-threads",
         "two workers",
         ["gradstream-adag12"],
