@@ -147,6 +147,9 @@ class _Training:
         if math.isfinite(loss):
             if spec.optimizer.clip_norm is not None:
                 torch.nn.utils.clip_grad_norm_(self._model.parameters(), spec.optimizer.clip_norm)
+            if spec.optimizer.clip_parameter_norm is not None:
+                for p in self._trained:
+                    torch.nn.utils.clip_grad_norm_(p, spec.optimizer.clip_parameter_norm)
             for group, rate in zip(optimizer.param_groups, self._full_rate, strict=True):
                 group["lr"] = rate * self._schedule.factor(samples)
             optimizer.step()

@@ -97,6 +97,8 @@ def _check_optimizers(spec: JobSpec) -> None:
     ):
         if isinstance(optimizer, Sgd):
             _check_sgd(spec, place, optimizer, on_server)
+        if optimizer and optimizer.clip_norm is not None and optimizer.clip_parameter_norm is not None:
+            raise ValueError(f"{place}.clip_parameter_norm: it would clip what clip_norm has clipped already; give one of them")
         if optimizer and optimizer.clip_norm is not None and spec.members > 1:
             raise ValueError(f"{place}.clip_norm: a norm is taken of all members together, which would couple them; remove it")
         if optimizer and optimizer.clip_norm is not None and on_server and spec.roles.server.count != 1:

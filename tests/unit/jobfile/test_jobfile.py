@@ -196,6 +196,17 @@ def test_an_interval_is_a_time_or_counted_and_survives_json(written: str, means:
             "/optimizer/clip_norm",
             "needs roles.server.count: 1",
         ),
+        (["optimizer={name: sgd, clip_norm: 1, clip_parameter_norm: 1}"], "/optimizer/clip_parameter_norm", "give one of them"),
+        (
+            [
+                "strategy={name: async}",
+                "optimizer={name: sgd, clip_parameter_norm: 1}",
+                "roles.server.count=2",
+                "codec={name: int8}",
+            ],
+            "/codec",
+            "'int8' codes blocks of 256 elements",
+        ),
         (
             ["strategy={name: async}", "optimizer={name: sgd, clip_norm: 1}", "roles.server.count=auto"],
             "/optimizer/clip_norm",
