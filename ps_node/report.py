@@ -100,7 +100,9 @@ class ServerReport:
         if center is None or self._told_size:
             return
         self._told_size = True
-        self._reporter.point(metrics.SLICE, center.theta.nbytes, samples=center.samples, version=center.version)
+        largest = {metrics.LARGEST: center.largest_bytes} if center.largest_bytes else {}
+        sizes = {**largest, metrics.SLICE: center.theta.nbytes}
+        self._reporter.points(sizes, samples=center.samples, version=center.version)
 
     def now(self) -> None:
         moment = time.monotonic()

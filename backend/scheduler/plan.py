@@ -154,7 +154,8 @@ def _shards(session: Session, spec: JobSpec, size: SizeFrom | None, places: Sequ
     if size is None or not workers:
         return PlannedShards(count=1, message="auto: begins with 1, and settles it when the model's size is known.", sure=False)
     choice = shard_count.choose(spec, ITEM * size.size.parameters, situation.hosts(session, workers), largest)
-    return PlannedShards(count=choice.shards, message=f"auto: {choice.reason}", sure=False)
+    told = _balance(shard_count.largest_share(spec, largest), choice.shards)
+    return PlannedShards(count=choice.shards, message=f"auto: {choice.reason}{told}", sure=False)
 
 
 def _largest(size: SizeFrom | None) -> float:

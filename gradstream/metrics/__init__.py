@@ -200,6 +200,9 @@ APPLY = define_metric(
 QUEUE = define_metric("server/queue", "Queued entries", "entries", "Entries of the log not handled yet, by shard", "lower")
 BUSY = define_metric("server/busy", "Busy share", "1", "Share of the time that a shard worked, since its last report")
 SLICE = define_metric("server/slice_bytes", "Slice size", "bytes", "Bytes of the slice of the center that a shard holds")
+LARGEST = define_metric(
+    "server/largest_bytes", "Largest parameter", "bytes", "Bytes of the largest parameter of a shard whose rule needs whole ones"
+)
 PUSHED = define_metric("ledger/pushed", "Pushes posted", "pushes", "Pushes posted so far, by worker")
 APPLIED = define_metric("ledger/applied", "Pushes applied", "pushes", "Pushes applied so far, by worker")
 DEFERRED = define_metric("ledger/deferred", "Pushes deferred", "pushes", "Pushes kept for a later step of the server, by worker")
