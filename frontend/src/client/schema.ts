@@ -1509,6 +1509,11 @@ export interface components {
              */
             clip_norm?: number | null;
             /**
+             * Clip Parameter Norm
+             * @description Clip the update of each parameter of the model to this L2 norm; default: no clipping
+             */
+            clip_parameter_norm?: number | null;
+            /**
              * Groups
              * @description Other learning rates and weight decays for parameters, by patterns of their names
              * @default []
@@ -1582,6 +1587,11 @@ export interface components {
              * @description Clip the update to this L2 norm; the server clips the mean of the pushes; default: no clipping
              */
             clip_norm?: number | null;
+            /**
+             * Clip Parameter Norm
+             * @description Clip the update of each parameter of the model to this L2 norm; default: no clipping
+             */
+            clip_parameter_norm?: number | null;
             /**
              * Groups
              * @description Other learning rates and weight decays for parameters, by patterns of their names
@@ -1668,6 +1678,11 @@ export interface components {
              * @description Clip the update to this L2 norm; the server clips the mean of the pushes; default: no clipping
              */
             clip_norm?: number | null;
+            /**
+             * Clip Parameter Norm
+             * @description Clip the update of each parameter of the model to this L2 norm; default: no clipping
+             */
+            clip_parameter_norm?: number | null;
             /**
              * Groups
              * @description Other learning rates and weight decays for parameters, by patterns of their names
@@ -4339,6 +4354,11 @@ export interface components {
              */
             clip_norm?: number | null;
             /**
+             * Clip Parameter Norm
+             * @description Clip the update of each parameter of the model to this L2 norm; default: no clipping
+             */
+            clip_parameter_norm?: number | null;
+            /**
              * Groups
              * @description Other learning rates and weight decays for parameters, by patterns of their names
              * @default []
@@ -4389,6 +4409,11 @@ export interface components {
              * @description Clip the update to this L2 norm; the server clips the mean of the pushes; default: no clipping
              */
             clip_norm?: number | null;
+            /**
+             * Clip Parameter Norm
+             * @description Clip the update of each parameter of the model to this L2 norm; default: no clipping
+             */
+            clip_parameter_norm?: number | null;
             /**
              * Groups
              * @description Other learning rates and weight decays for parameters, by patterns of their names
@@ -4669,6 +4694,11 @@ export interface components {
              * @description Clip the update to this L2 norm; the server clips the mean of the pushes; default: no clipping
              */
             clip_norm?: number | null;
+            /**
+             * Clip Parameter Norm
+             * @description Clip the update of each parameter of the model to this L2 norm; default: no clipping
+             */
+            clip_parameter_norm?: number | null;
             /**
              * Groups
              * @description Other learning rates and weight decays for parameters, by patterns of their names
@@ -6035,6 +6065,11 @@ export interface components {
              * @description Clip the update to this L2 norm; the server clips the mean of the pushes; default: no clipping
              */
             clip_norm?: number | null;
+            /**
+             * Clip Parameter Norm
+             * @description Clip the update of each parameter of the model to this L2 norm; default: no clipping
+             */
+            clip_parameter_norm?: number | null;
             /**
              * Groups
              * @description Other learning rates and weight decays for parameters, by patterns of their names
