@@ -80,7 +80,7 @@ def traffic(spec: JobSpec, size: Size) -> Traffic:
     beat, piggyback = rhythm(spec), ITEM * size.parameters * _piggyback(spec)
     pushed, pulled = (_coded(spec, codec, size.parameters) + piggyback for codec in (spec.codec, spec.pull_codec))
     pushes, pulls = beat or (None, None)
-    step = size.step and size.step / spec.roles.worker.hogwild
+    step = size.step and size.step / spec.threads_at_once
     return Traffic(
         push_bytes=pushed,
         pull_bytes=pulled,

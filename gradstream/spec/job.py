@@ -150,6 +150,11 @@ class JobSpec(SpecPart, frozen=True):
         return math.ceil(self.batch_size / self.accumulate)
 
     @property
+    def threads_at_once(self) -> int:
+        """Mini-batches of a worker that its hogwild threads compute at once; 1 with a strategy that shares nothing among them."""
+        return self.roles.worker.hogwild if self.strategy.hogwild else 1
+
+    @property
     def effective_gate(self) -> Gate:
         return self.gate or self.strategy.gate
 

@@ -95,7 +95,7 @@ class CostedTimes:
         """Raises: ValueError."""
         workers = spec.roles.worker.count
         costs.distribution.check(workers)
-        self._at_once = spec.roles.worker.hogwild if spec.strategy.hogwild else 1
+        self._at_once = spec.threads_at_once
         """Mini-batches of a worker that its threads compute at once, as if each had a core."""
         self.meter = Meter(spec)
         self._costs, self._workers = costs, workers
