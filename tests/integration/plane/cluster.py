@@ -24,6 +24,7 @@ from gradstream.process.saving.part import CheckpointPartFiles, resumed_state
 from gradstream.process.saving.uploads import Uploads
 from gradstream.process.shared import SharedFolders
 from gradstream.process.store import open_store
+from gradstream.shard_server.settings import ServerSettings
 from gradstream.spec import JobSpec
 from gradstream.train.link import Link, LinkEvents
 from gradstream.train.loop import train
@@ -39,7 +40,6 @@ from gradstream.wire.transport.layout import Layout
 from gradstream.wire.transport.remote import RemoteServers
 from gradstream.wire.transport.retransmissions import Retransmissions
 from ps_node.server import Server
-from ps_node.settings import ServerSettings
 from tests.support import TIMEOUT
 
 Make = Callable[[JobSpec, int], Problem]
