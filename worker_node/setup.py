@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -12,6 +13,8 @@ from gradstream.model.flat_model import FlatModel
 from gradstream.model.start import load_start
 from gradstream.model.usercode import UserCode, blaming
 from gradstream.process.order import ProcessOrder
+from gradstream.serverless.port import ServerlessPort
+from gradstream.shard_server.settings import ServerSettings
 from gradstream.spec import JobSpec
 from gradstream.train.worker_model import piggyback
 from gradstream.wire.port import RedisPort
@@ -46,9 +49,32 @@ def flat_model(code: UserCode, order: ProcessOrder, folder: Path) -> FlatModel:
 
 def port(order: ProcessOrder, flat: FlatModel, retransmissions: Retransmissions, settings: WorkerSettings) -> RedisPort:
     """Build the port to the center. It logs every `say_every` seconds how long it has waited for its next response."""
+    codecs = order.spec.codec, order.spec.pull_codec
+    return RedisPort(
+        order.plane,
+        order.plane_id,
+        order.rank,
+        order.incarnation,
+        _layout(order, flat),
+        *codecs,
+        _log_waits(settings),
+        retransmissions=retransmissions,
+        shared=order.shared,
+        pipeline=0 if order.rank == EVALUATOR else order.spec.pipeline,
+    )
+
+
+def serverless_port(order: ProcessOrder, flat: FlatModel, folder: Path, settings: WorkerSettings) -> ServerlessPort:
+    """Build the port of a worker that also holds a shard. It waits for the other workers, and logs how long, as `port` does."""
+    return ServerlessPort(order, folder, _layout(order, flat), ServerSettings(), _log_waits(settings))
+
+
+def _layout(order: ProcessOrder, flat: FlatModel) -> Layout:
     spec = order.spec
-    sees = spec.optimizer_at_servers.sees
-    layout = Layout.of(flat.theta, _travelling(flat, spec), spec.roles.server.shards, flat.parameters, sees)
+    return Layout.of(flat.theta, _travelling(flat, spec), spec.roles.shards, flat.parameters, spec.optimizer_at_servers.sees)
+
+
+def _log_waits(settings: WorkerSettings) -> Callable[[float], None]:
     said = 0.0
 
     def on_wait(seconds: float) -> None:
@@ -58,19 +84,7 @@ def port(order: ProcessOrder, flat: FlatModel, retransmissions: Retransmissions,
             said = seconds
             log.warning("waiting for the center for %.0f s: the gate is closed, or no server answers", seconds)
 
-    codecs = order.spec.codec, order.spec.pull_codec
-    return RedisPort(
-        order.plane,
-        order.plane_id,
-        order.rank,
-        order.incarnation,
-        layout,
-        *codecs,
-        on_wait,
-        retransmissions=retransmissions,
-        shared=order.shared,
-        pipeline=0 if order.rank == EVALUATOR else order.spec.pipeline,
-    )
+    return on_wait
 
 
 def _travelling(flat: FlatModel, spec: JobSpec) -> Buffers | None:
