@@ -57,7 +57,7 @@ def port(order: ProcessOrder, flat: FlatModel, retransmissions: Retransmissions,
         order.incarnation,
         _layout(order, flat),
         *codecs,
-        _log_waits(settings),
+        _log_waits(settings, "the center", "the gate is closed, or no server answers"),
         retransmissions=retransmissions,
         shared=order.shared,
         pipeline=0 if order.rank == EVALUATOR else order.spec.pipeline,
@@ -66,7 +66,9 @@ def port(order: ProcessOrder, flat: FlatModel, retransmissions: Retransmissions,
 
 def serverless_port(order: ProcessOrder, flat: FlatModel, folder: Path, settings: WorkerSettings) -> ServerlessPort:
     """Build the port of a worker that also holds a shard. It waits for the other workers, and logs how long, as `port` does."""
-    return ServerlessPort(order, folder, _layout(order, flat), ServerSettings(), _log_waits(settings))
+    return ServerlessPort(
+        order, folder, _layout(order, flat), ServerSettings(), _log_waits(settings, "the other workers", "one of them computes")
+    )
 
 
 def _layout(order: ProcessOrder, flat: FlatModel) -> Layout:
@@ -74,7 +76,7 @@ def _layout(order: ProcessOrder, flat: FlatModel) -> Layout:
     return Layout.of(flat.theta, _travelling(flat, spec), spec.roles.shards, flat.parameters, spec.optimizer_at_servers.sees)
 
 
-def _log_waits(settings: WorkerSettings) -> Callable[[float], None]:
+def _log_waits(settings: WorkerSettings, what: str, why: str) -> Callable[[float], None]:
     said = 0.0
 
     def on_wait(seconds: float) -> None:
@@ -82,7 +84,7 @@ def _log_waits(settings: WorkerSettings) -> Callable[[float], None]:
         said = said if seconds > said else 0.0  # less than then: it is another response that is waited for
         if seconds > said + settings.say_every:
             said = seconds
-            log.warning("waiting for the center for %.0f s: the gate is closed, or no server answers", seconds)
+            log.warning("waiting for %s for %.0f s: %s", what, seconds, why)
 
     return on_wait
 

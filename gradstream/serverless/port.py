@@ -22,6 +22,7 @@ from gradstream import metrics
 from gradstream.center.entries import Entry, Init, Join, Payload, Push, Response
 from gradstream.codecs.coding import Residual, carry
 from gradstream.errors import PlaneLost
+from gradstream.process.exits import UserError
 from gradstream.process.order import ProcessOrder, label
 from gradstream.serverless.barrier import SLICE, Barrier
 from gradstream.serverless.mailbox import TurnMailbox
@@ -37,6 +38,8 @@ from gradstream.wire.transport.layout import Layout
 from gradstream.wire.transport.messages import Header
 from gradstream.wire.transport.retransmissions import Retransmissions
 from gradstream.wire.transport.shm import SharedMemoryError
+
+_REMEDY = "without servers the workers meet there: set roles.server.count: 1"
 
 
 class ServerlessPort:
@@ -55,9 +58,11 @@ class ServerlessPort:
         settings: ServerSettings,
         on_wait: Callable[[float], None] = lambda seconds: None,
     ) -> None:
-        """Wait until every worker has built its model. Raises: PlaneLost: the attempt is over, or there is no shared memory."""
+        """Wait until every worker has built its model.
+
+        Raises: UserError: the node has no shared memory for it. PlaneLost: the attempt is over."""
         if order.shared is None:
-            raise PlaneLost("a job without servers needs shared memory (/dev/shm) on its node, which has none; give it servers")
+            raise UserError(f"roles.server.count: the node offers no shared memory (/dev/shm); {_REMEDY}")
         self._order, self._layout, self._codec, self._on_wait = order, layout, order.spec.codec, on_wait
         self._rank, self._j, self._count = order.rank, order.plane_id, layout.servers
         routes = Routes(order.plane, order.plane_id)
@@ -78,7 +83,9 @@ class ServerlessPort:
             self._barrier.wait_for_all()
             self._barrier.meet()
             self._memory.open_others()
-        except (SharedMemoryError, OSError) as error:
+        except SharedMemoryError as error:
+            raise UserError(f"roles.server.count: {error}; {_REMEDY}, or use a smaller model") from None
+        except OSError as error:
             raise PlaneLost(f"the shared memory of a job without servers: {error}") from error
         self._mailbox.attach(self._memory, self._rank, order.spec.pull_codec)
         self._hosted = HostedShard(order, folder, reporter, settings, self._mailbox)

@@ -11,13 +11,14 @@ import torch
 from torch import Tensor
 
 from gradstream.errors import PlaneLost
+from gradstream.process.exits import UserError
 from gradstream.process.order import Resume
 from gradstream.sim.toys import Bowl, job
 from gradstream.spec import JobSpec
 from gradstream.train.replica import Replica
 from gradstream.wire import plane
 from tests.integration.plane.cluster import Cluster
-from tests.support import eventually
+from tests.support import TIMEOUT, eventually
 
 SIZE, WORKERS = 20_011, 3  # five blocks of 4,096, the last one with an odd remainder
 ADAM, MOMENTUM = {"name": "adam"}, {"name": "sgd", "momentum": 0.9}
@@ -112,6 +113,15 @@ def test_workers_stop_when_the_control_plane_asks_them_to(cluster: Callable[...,
     attempt.run()
     accounts = plane.ledger(attempt.admin, attempt.j)
     assert len({account.pushed for account in accounts.values()}) == 1, "all of them leave at one place"
+
+
+def test_a_node_without_shared_memory_is_named_with_a_remedy(cluster: Callable[..., Cluster]) -> None:
+    attempt = cluster(spec_of(CASES["sync"]), bowl, serverless=True)
+    attempt.start()
+    for thread in attempt.threads:
+        thread.join(TIMEOUT)
+    assert {type(error) for error in attempt.errors} == {UserError}
+    assert "set roles.server.count: 1" in str(attempt.errors[0])
 
 
 def test_all_end_when_the_attempt_is_closed_while_they_wait_for_one(cluster: Callable[..., Cluster]) -> None:
