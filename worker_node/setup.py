@@ -66,9 +66,8 @@ def port(order: ProcessOrder, flat: FlatModel, retransmissions: Retransmissions,
 
 def serverless_port(order: ProcessOrder, flat: FlatModel, folder: Path, settings: WorkerSettings) -> ServerlessPort:
     """Build the port of a worker that also holds a shard. It waits for the other workers, and logs how long, as `port` does."""
-    return ServerlessPort(
-        order, folder, _layout(order, flat), ServerSettings(), _log_waits(settings, "the other workers", "one of them computes")
-    )
+    on_wait = _log_waits(settings, "the other workers", "one of them is not in this turn yet")
+    return ServerlessPort(order, folder, _layout(order, flat), ServerSettings(), on_wait)
 
 
 def _layout(order: ProcessOrder, flat: FlatModel) -> Layout:
