@@ -50,7 +50,7 @@ def job(told: Told, **more: Any) -> JobSpec:
                 "args": {"item": told.item, "data": told.data, "counters": told.folder, "scored": 256},
             },
             "strategy": {"lr": item.lr * options.get("rate", 1), **options["strategy"]},
-            "roles": {"worker": {"count": workers, "device": "cpu"}, "server": {"count": options["servers"]}},
+            "roles": {"worker": {"count": workers, "device": "cpu"}, "server": {"count": options.get("servers", 1)}},
             "stop": {"steps": _FOREVER},
             "evaluate": {"every": _FOREVER},
             "checkpoint": {"every": _FOREVER},
