@@ -12,6 +12,7 @@ from gradstream.input.overlap import Overlap
 from gradstream.model.core_share import physical_cores
 from gradstream.model.problem import ModelProblem
 from gradstream.process.order import ProcessOrder
+from gradstream.serverless.port import ServerlessPort
 from gradstream.train.link import Link
 from gradstream.train.replica import Replica
 from gradstream.wire.port import RedisPort
@@ -27,7 +28,7 @@ class WorkerReport:
         order: ProcessOrder,
         w: Replica,
         link: Link,
-        port: RedisPort,
+        port: RedisPort | ServerlessPort,
         problem: ModelProblem,
         settings: WorkerSettings,
     ) -> None:

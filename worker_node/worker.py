@@ -24,9 +24,11 @@ from gradstream.process.saving.part import CheckpointPartFiles, resumed_state
 from gradstream.process.saving.uploads import Uploads
 from gradstream.process.store import open_store
 from gradstream.process.watchdog import StartWatchdog
+from gradstream.serverless.port import ServerlessPort
 from gradstream.train import loop
 from gradstream.train.link import Link
 from gradstream.train.link_events import LinkEvents
+from gradstream.wire.port import RedisPort
 from gradstream.wire.telemetry.reporter import Reporter
 from gradstream.wire.transport.retransmissions import Retransmissions
 from worker_node import setup
@@ -51,7 +53,13 @@ class Worker(LinkEvents):
         self._uploads = Uploads(self._store)
         self._replica = make_replica(order.spec, self._problem, self._report_loss)
         retransmissions = Retransmissions(lambda count: reporter.point(metrics.RETRANSMISSIONS, count, rank=order.rank))
-        port = setup.port(order, self._flat, retransmissions, settings)
+        self._serverless: ServerlessPort | None = None
+        """The port of a job without servers."""
+        port: RedisPort | ServerlessPort
+        if order.spec.roles.serverless:
+            port = self._serverless = setup.serverless_port(order, self._flat, folder, settings)
+        else:
+            port = setup.port(order, self._flat, retransmissions, settings)
         self._link = Link(order.spec, port, self._replica, order.rank, order.incarnation, self)
         self._report = WorkerReport(reporter, order, self._replica, self._link, port, self._problem, settings)
 
@@ -66,6 +74,8 @@ class Worker(LinkEvents):
             self._flat = self._flats[0]
             with blaming("model()"):
                 self._rows = working_rows(self._flat.model, spec)
+            if self._rows and spec.roles.serverless:
+                raise UserError("the model has embedding tables, which need servers: set roles.server.count: 1")
         with watchdog.watch_phase(setup.DATASET), blaming("dataset('train')", but=DatasetTooSmall):
             batches = Prefetched(Batches(self._dataset, spec, order.rank, self._code.batching), spec)
             self._problem = setup.problem(self._code, self._flats, batches, spec, self._rows)
@@ -80,6 +90,8 @@ class Worker(LinkEvents):
                 loop.train(self._order.spec.strategy, self._replica, self._link)
             self._link.leave()
             self._add_state(FINAL_CHECKPOINT, self._link.state())
+            if self._serverless:
+                self._serverless.serve()
             self._uploads.finish()
         return self._replica.done
 

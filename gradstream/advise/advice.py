@@ -136,7 +136,7 @@ def _variant(spec: JobSpec, strategy: dict[str, Any]) -> JobSpec | None:
     whole = spec.model_dump(mode="json")
     threads = spec.roles.worker.hogwild if STRATEGIES[name].hogwild else 1
     worker = {**whole["roles"]["worker"], "count": workers, "hogwild": threads}
-    roles = {"worker": worker, "server": {"count": spec.roles.server.count}}
+    roles = {"worker": worker, "server": {"count": spec.roles.server.count or 1}}
     for codec, optimizer, chosen in product((whole["codec"], {"name": "raw"}), (same, {"name": "sgd"}), (gate, None)):
         changed = {**whole, "strategy": {"lr": rate(spec), **strategy}, "roles": roles, "codec": codec}
         changed |= {"optimizer": optimizer, "gate": chosen}

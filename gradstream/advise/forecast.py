@@ -102,6 +102,8 @@ def memory(spec: JobSpec, size: Size) -> Memory:
     server += spec.evaluate.average is not None
     server += spec.effective_gate.mode != "bsp" and not (spec.strategy.responds or spec.strategy.keeps_base)  # what a sample is of
     vector = ITEM * size.parameters
+    if spec.roles.serverless:
+        return Memory(worker=worker * vector + math.ceil(server * vector / n), server=0, evaluator=2 * vector)
     return Memory(worker=worker * vector, server=server * vector, evaluator=2 * vector)
 
 
@@ -115,14 +117,14 @@ def worker_on_gpu(spec: JobSpec, size: Size) -> Split:
 
 def shard_on_gpu(spec: JobSpec, size: Size) -> Split:
     """One of the job's shards. Beside what every shard keeps, the newest push of each worker is on the GPU."""
-    n, shards = spec.roles.worker.count, spec.roles.server.shards
+    n, shards = spec.roles.worker.count, spec.roles.shards
     responses = n if spec.strategy.responds and spec.effective_gate.mode == "bsp" else 1
     vector = ITEM * size.parameters
     return Split(math.ceil((memory(spec, size).server + n * vector) / shards), math.ceil(responses * vector / shards))
 
 
 def _coded(spec: JobSpec, codec: Codec, parameters: int) -> int:
-    return sum(codec.nbytes(part.stop - part.start, ITEM) for part in slices(parameters, spec.roles.server.shards))
+    return sum(codec.nbytes(part.stop - part.start, ITEM) for part in slices(parameters, spec.roles.shards))
 
 
 def _piggyback(spec: JobSpec) -> int:

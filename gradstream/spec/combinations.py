@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gradstream.optim.schedule import Cosine
 from gradstream.optim.spec import Sgd
+from gradstream.spec.values import MAX_SHARDS
 
 if TYPE_CHECKING:
     from gradstream.spec.job import JobSpec
@@ -31,6 +32,7 @@ def check(spec: JobSpec) -> None:
         raise ValueError("roles.server.count: auto goes by cores; with roles.server.device: cuda, say how many GPUs to take")
     if spec.stop.patience is not None and spec.best is None:
         raise ValueError("stop.patience: say what has to become better, e.g. best: {metric: eval/loss}")
+    _check_serverless(spec)
     _check_endless(spec)
     _check_optimizers(spec)
     _check_layers(spec)
@@ -39,6 +41,27 @@ def check(spec: JobSpec) -> None:
     for key in spec.env:
         if _RESERVED_ENV.search(key) or not re.fullmatch(r"[A-Za-z_]\w*", key):
             raise ValueError(f"env.{key}: this name is reserved or not a variable's name")
+
+
+def _check_serverless(spec: JobSpec) -> None:
+    """Refuse what only servers can do."""
+    if not spec.roles.serverless:
+        return
+    gate, remedy = spec.effective_gate, "or take roles.server.count: 1"
+    if gate.mode != "bsp":
+        raise ValueError(f"roles.server.count: without servers all workers take turns, not {gate.mode}; set gate: bsp, {remedy}")
+    if gate.quorum is not None:
+        raise ValueError(f"gate.quorum: without servers each turn waits for all workers; remove it, {remedy}")
+    if spec.roles.server.device != "cpu":
+        raise ValueError(f"roles.server.device: without servers the workers hold the shards, in shared memory; remove it, {remedy}")
+    if spec.tables:
+        raise ValueError(f"tables: embedding tables need servers; remove them, {remedy}")
+    if spec.on_worker_loss == "continue":
+        raise ValueError(f"on_worker_loss: a lost worker takes its shard with it; take restart, {remedy}")
+    if spec.roles.worker.hogwild > 1:
+        raise ValueError(f"roles.worker.hogwild: all workers train in one shared center, which threads would move; remove it, {remedy}")
+    if spec.roles.worker.count > MAX_SHARDS:
+        raise ValueError(f"roles.worker.count: without servers at most {MAX_SHARDS} workers can be had; lower it, {remedy}")
 
 
 def _check_endless(spec: JobSpec) -> None:

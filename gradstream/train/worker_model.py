@@ -41,10 +41,9 @@ class WorkerModel:
         """Addresses of the centers that theta may live in."""
 
     def train_in(self, centers: Sequence[Tensor]) -> None:
-        """Train in the buffers into which centers arrive, so that taking one copies nothing. On a GPU, theta stays in place."""
+        """Train in the buffers into which centers arrive, from the first center on, so that taking one copies nothing. On a GPU,
+        theta stays in place. Nothing is written into the buffers: other workers may train in them, too."""
         if centers and not self.theta.is_cuda:
-            centers[0].copy_(self.theta)
-            self._move(centers[0])
             self._homes = frozenset(center.data_ptr() for center in centers)
 
     def set_theta(self, center: Tensor) -> None:

@@ -6030,7 +6030,7 @@ export interface components {
         ServerRole: {
             /**
              * Count
-             * @description Server processes, with one shard of the parameters each. auto: the platform chooses by the model's size and the free cores; the job starts with one server, and restarts once if more are worth it
+             * @description Server processes, with one shard of the parameters each. auto: the platform chooses by the model's size and the free cores; the job starts with one server, and restarts once if more are worth it. 0: each worker holds a shard, in shared memory on one machine; needs the gate bsp
              * @default 1
              */
             count: number | "auto";

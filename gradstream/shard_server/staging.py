@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from torch import Tensor
 
 from gradstream.center.entries import Payload, Response
-from ps_node.response_messages import Incarnation
+from gradstream.shard_server.response_messages import Incarnation
 
 CHUNK = 1 << 23
 """Bytes."""

@@ -1,6 +1,6 @@
 """The times of versions: of those that were made here, as long as they are remembered."""
 
-from ps_node.version_times import KEPT, VersionTimes
+from gradstream.shard_server.version_times import KEPT, VersionTimes
 
 
 def test_a_version_has_the_time_at_which_it_was_made() -> None:

@@ -16,8 +16,8 @@ from gradstream.center.tables.payload import RowGradients, RowKeys
 from gradstream.process.order import StoreAccess
 from gradstream.process.saving.checkpoint_names import shard_part
 from gradstream.process.saving.exports import PART
+from gradstream.shard_server.saving.export_files import ExportFiles
 from gradstream.sim.toys import job
-from ps_node.saving.export_files import ExportFiles
 from tests.orders import make_order
 from tests.support import eventually
 

@@ -14,12 +14,12 @@ from gradstream.center.tables.summaries import sweep
 from gradstream.process.order import StoreAccess
 from gradstream.process.saving.content import Content
 from gradstream.process.saving.table_summary import ShardSummary
+from gradstream.shard_server.saving import table_summaries
+from gradstream.shard_server.saving.table_summaries import TableSummaries
 from gradstream.sim.toys import job
-from ps_node.saving import table_summaries
-from ps_node.saving.table_summaries import TableSummaries
 from tests.orders import make_order
 from tests.support import eventually
-from tests.unit.ps_node.test_start_rows import hosts, push, spec_of
+from tests.unit.shard_server.test_start_rows import hosts, push, spec_of
 
 
 class Stored:

@@ -14,10 +14,10 @@ from gradstream.center.shard import Shard
 from gradstream.metrics import Metric
 from gradstream.observations.passes import ClosedPass
 from gradstream.process.order import ProcessOrder
+from gradstream.shard_server.memory_left import memory_left
+from gradstream.shard_server.settings import ServerSettings
+from gradstream.shard_server.version_times import VersionTimes
 from gradstream.wire.telemetry.reporter import Reporter
-from ps_node.memory_left import memory_left
-from ps_node.settings import ServerSettings
-from ps_node.version_times import VersionTimes
 
 if TYPE_CHECKING:
     from gradstream.center.tables.hosted import HostedTables  # needs numba, which jobs without tables never import

@@ -16,7 +16,7 @@ from gradstream.center.tables.storage.row_file import TablePiece
 from gradstream.process.saving.content import Content
 from gradstream.process.saving.exports import GONE
 from gradstream.process.saving.tensor_file import TensorFile
-from ps_node.saving.row_copy import RowCopy
+from gradstream.shard_server.saving.row_copy import RowCopy
 
 MAX_UNKNOWN = 2
 """Exports that were made, and may yet be committed. Earlier ones are given up."""

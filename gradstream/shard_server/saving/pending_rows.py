@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # needs numba, which jobs without tables never import
-    from ps_node.saving.row_copy import RowCopy
+    from gradstream.shard_server.saving.row_copy import RowCopy
 
 
 class PendingRows:

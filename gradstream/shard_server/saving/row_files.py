@@ -10,7 +10,7 @@ from gradstream.center.tables.hosted import CHECKPOINTS, HostedTables
 from gradstream.center.tables.storage.row_file import ENTRY, StoredRowsEntry, TablePiece, read_entry, row_tensors
 from gradstream.process.saving.part_list import EarlierFile, ListedFile
 from gradstream.process.saving.tensor_file import TensorFile
-from ps_node.saving.row_copy import RowCopy
+from gradstream.shard_server.saving.row_copy import RowCopy
 
 MAX_INCREMENTS = 64
 """A resumed shard reads all of them."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from gradstream.center.entries import EVALUATOR, Payload, Response
 from gradstream.codecs.base import Codec
+from gradstream.shard_server.remote import RemoteWorkers
+from gradstream.shard_server.response_messages import Incarnation
 from gradstream.wire.redis import keys
 from gradstream.wire.transport.layout import Coded, Layout, reused
-from ps_node.remote import RemoteWorkers
-from ps_node.response_messages import Incarnation
 
 
 class ResponseVectors:

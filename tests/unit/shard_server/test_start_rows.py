@@ -21,10 +21,10 @@ from gradstream.process.exits import UserError
 from gradstream.process.saving.content import Content
 from gradstream.process.saving.part_list import ListedFile, PartList
 from gradstream.process.saving.tensor_file import TensorFile
+from gradstream.shard_server.saving.row_files import RowChain, RowFiles
+from gradstream.shard_server.saving.start_rows import put_rows
 from gradstream.sim.toys import job
 from gradstream.spec import JobSpec
-from ps_node.saving.row_files import RowChain, RowFiles
-from ps_node.saving.start_rows import put_rows
 
 WIDTHS = {"deep": 2, "wide": 1}
 SPECS: dict[str, dict[str, Any]] = {

@@ -7,7 +7,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from ps_node.memory_left import memory_left
+from gradstream.shard_server.memory_left import memory_left
 
 
 def test_the_machine_tells_where_there_is_no_limit(tmp_path: Path) -> None:

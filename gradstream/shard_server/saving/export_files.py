@@ -18,11 +18,11 @@ from gradstream.process.saving.part_list import ListedFile
 from gradstream.process.saving.state_file import nbytes_of, state_file
 from gradstream.process.saving.uploads import Uploads
 from gradstream.process.store import Store, open_store
-from ps_node.saving.pending_rows import PendingRows
+from gradstream.shard_server.saving.pending_rows import PendingRows
 
 if TYPE_CHECKING:  # needs numba, which jobs without tables never import
     from gradstream.center.tables.hosted import HostedTables
-    from ps_node.saving.export_rows import ExportMarks, ExportRowCopy
+    from gradstream.shard_server.saving.export_rows import ExportMarks, ExportRowCopy
 
 
 log = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ class ExportFiles:
         self._uploads.add_all(part, needed=place == LAST_EXPORT)
 
     def _begin_copy(self, place: int, tables: HostedTables, base: bool) -> tuple[ExportRowCopy, int | None]:
-        from ps_node.saving.export_rows import ExportMarks  # needs numba
+        from gradstream.shard_server.saving.export_rows import ExportMarks  # needs numba
 
         self._marks = self._marks or ExportMarks()
         self.pending.complete()
@@ -66,7 +66,7 @@ class ExportFiles:
         for name, table in (center.tables.tables if center.tables else {}).items():
             tables[name] = ExportedTable(width=table.width, reach=table.spec.reach, admits=table.spec.admit is not None)
         dtype = spec.export.dtype if spec.export else "float32"
-        shards = spec.roles.server.shards
+        shards = spec.roles.shards
         counts: dict[str, Any] = {"version": center.version, "samples": center.samples, "passes": passes, "seed": spec.seed}
         return Exported(**counts, shards=shards, dtype=dtype, tables=tables)
 

@@ -10,9 +10,9 @@ import pytest
 from gradstream.center.tables.hosted import HostedTables
 from gradstream.center.tables.payload import RowGradients, RowKeys
 from gradstream.process.saving.part_list import EarlierFile, ListedFile
+from gradstream.shard_server.saving.row_copy import RowCopy
+from gradstream.shard_server.saving.row_files import MAX_INCREMENTS, RowFiles
 from gradstream.sim.toys import job
-from ps_node.saving.row_copy import RowCopy
-from ps_node.saving.row_files import MAX_INCREMENTS, RowFiles
 
 
 @dataclass
@@ -122,7 +122,7 @@ def test_keys_that_are_gone_are_not_remembered_for_ever(commits: bool) -> None:
 
 
 def test_an_upload_that_fails_ends_its_copy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ps_node.saving.row_copy.FILE_BYTES", 0)
+    monkeypatch.setattr("gradstream.shard_server.saving.row_copy.FILE_BYTES", 0)
     monkeypatch.setattr("gradstream.center.tables.storage.copying.PIECE", 10)
     all_of = Checkpoints()
     all_of.push(*range(100))
@@ -140,8 +140,8 @@ def test_an_upload_that_fails_ends_its_copy(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_copy_does_not_run_ahead_of_its_upload(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ps_node.saving.row_copy.FILE_BYTES", 0)
-    monkeypatch.setattr("ps_node.saving.row_copy.AHEAD_BYTES", 1)
+    monkeypatch.setattr("gradstream.shard_server.saving.row_copy.FILE_BYTES", 0)
+    monkeypatch.setattr("gradstream.shard_server.saving.row_copy.AHEAD_BYTES", 1)
     monkeypatch.setattr("gradstream.center.tables.storage.copying.PIECE", 10)
     all_of = Checkpoints()
     all_of.push(*range(100))

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from gradstream.center.entries import Response
 from gradstream.process.order import ProcessOrder
+from gradstream.shard_server.response_messages import Incarnation
 from gradstream.wire.redis import keys
 from gradstream.wire.redis.routes import Routes
 from gradstream.wire.row_transport import RowTransport
 from gradstream.wire.transport.messages import Header, Part
 from gradstream.wire.transport.rows import TravellingRows
-from ps_node.response_messages import Incarnation
 
 
 class IncarnationRows:

@@ -16,16 +16,16 @@ from gradstream.codecs.base import Codec
 from gradstream.codecs.coding import Decoding
 from gradstream.codecs.raw import RAW
 from gradstream.process.order import ProcessOrder
+from gradstream.shard_server.incarnation_rows import IncarnationRows
+from gradstream.shard_server.local import LocalWorkers
+from gradstream.shard_server.remote import RemoteWorkers
+from gradstream.shard_server.response_messages import Incarnation, ResponseMessages
+from gradstream.shard_server.response_vectors import ResponseVectors
+from gradstream.shard_server.settings import ServerSettings
 from gradstream.wire.redis.routes import Routes
 from gradstream.wire.transport.layout import Layout
 from gradstream.wire.transport.messages import SHARED, Header, Part, ResponseMessage
 from gradstream.wire.transport.retransmissions import Retransmissions
-from ps_node.incarnation_rows import IncarnationRows
-from ps_node.local import LocalWorkers
-from ps_node.remote import RemoteWorkers
-from ps_node.response_messages import Incarnation, ResponseMessages
-from ps_node.response_vectors import ResponseVectors
-from ps_node.settings import ServerSettings
 
 
 class Mailbox:

@@ -19,13 +19,13 @@ from gradstream.process.saving.part_list import EarlierFile, ListedFile
 from gradstream.process.saving.tensor_file import TensorFile
 from gradstream.process.saving.uploads import Uploads
 from gradstream.process.store import open_store, tables_file
+from gradstream.shard_server.saving.pending_rows import PendingRows
 from gradstream.wire.transport.layout import Layout
-from ps_node.saving.pending_rows import PendingRows
 
 if TYPE_CHECKING:  # needs numba, which jobs without tables never import
     from gradstream.center.tables.hosted import HostedTables
     from gradstream.center.tables.storage.row_file import StoredRows
-    from ps_node.saving.row_files import RowFiles
+    from gradstream.shard_server.saving.row_files import RowFiles
 
 
 class CheckpointFiles:
@@ -49,7 +49,7 @@ class CheckpointFiles:
     def put_start_rows(self, tables: HostedTables) -> None:
         """Begin with the rows of the job that this one starts from, if it does. Raises: UserError: they do not fit."""
         if self._order.spec.start_from:
-            from ps_node.saving.start_rows import put_start_rows  # needs numba
+            from gradstream.shard_server.saving.start_rows import put_start_rows  # needs numba
 
             put_start_rows(self._order, self._folder, tables)
 
@@ -89,7 +89,7 @@ class CheckpointFiles:
             self._row_files.note_commit(number, tables)
 
     def _with_rows(self, number: int, state: dict[str, Any], tables: HostedTables) -> CheckpointPartFiles:
-        from ps_node.saving.row_files import RowFiles, resumed_chain  # needs numba
+        from gradstream.shard_server.saving.row_files import RowFiles, resumed_chain  # needs numba
 
         if self._row_files is None:
             self._row_files = RowFiles(self._order.attempt, resumed_chain(self._resumed, tables.resumed_mark))
