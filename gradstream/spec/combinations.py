@@ -59,7 +59,7 @@ def _check_serverless(spec: JobSpec) -> None:
     if spec.on_worker_loss == "continue":
         raise ValueError(f"on_worker_loss: a lost worker takes its shard with it; take restart, {remedy}")
     if spec.roles.worker.hogwild > 1:
-        raise ValueError(f"roles.worker.hogwild: all workers train in one shared center, which threads would move; remove it, {remedy}")
+        raise ValueError(f"roles.worker.hogwild: all workers train in one center, which threads would move; remove it, {remedy}")
     if spec.roles.worker.count > MAX_SHARDS:
         raise ValueError(f"roles.worker.count: without servers at most {MAX_SHARDS} workers can be had; lower it, {remedy}")
 
