@@ -43,7 +43,7 @@ class Configured(NamedTuple):
 
 
 def read_configured(given: Any) -> Configured:
-    """Read a result of `configure_optimizers` in any form that Lightning knows. Raises: InvalidWorkload: it is not one optimizer."""
+    """Read a result of `configure_optimizers` in any form that Lightning knows. Raises: InvalidWorkload: it is not one."""
     optimizers, schedulers = _parts(given)
     if len(optimizers) != 1 or not isinstance(optimizers[0], torch.optim.Optimizer):
         found = "no optimizer" if not optimizers else f"{len(optimizers)} optimizers"
@@ -101,8 +101,8 @@ def _check_optimizer(own: torch.optim.Optimizer, spec: JobSpec, model: nn.Module
         for key, value in theirs[id(p)].items():
             if not _equal(value, ours[id(p)][key]):
                 raise InvalidWorkload(
-                    f"configure_optimizers() gives {name} {key}={_plain(value)}, and the job file {_plain(ours[id(p)][key])}: write "
-                    f"{asked} in the job file, {LEAVE_OUT}"
+                    f"configure_optimizers() gives {name} {key}={_plain(value)}, and the job file {_plain(ours[id(p)][key])}: "
+                    f"write {asked} in the job file, {LEAVE_OUT}"
                 )
 
 
@@ -111,10 +111,13 @@ def _rule_of(own: torch.optim.Optimizer) -> type[Optimizer]:
     rule = _RULES.get(type(own))
     if rule is None:
         known = ", ".join(kind.__name__ for kind in _RULES)
-        raise InvalidWorkload(f"configure_optimizers() gives {type(own).__name__}, and a job file knows {known}; take one, {LEAVE_OUT}")
+        raise InvalidWorkload(
+            f"configure_optimizers() gives {type(own).__name__}, and a job file knows {known}; take one, {LEAVE_OUT}"
+        )
     if rule is Adam and any(group.get("decoupled_weight_decay") for group in own.param_groups):
         rule = AdamW
-    plain = type(own)([nn.Parameter(torch.empty(0))], lr=0.1).defaults
+    make: Any = type(own)
+    plain = make([nn.Parameter(torch.empty(0))], lr=0.1).defaults
     for group in own.param_groups:
         for key, value in group.items():
             unknown = key not in _SAME_NUMBERS and key not in rule.model_fields and key != "decoupled_weight_decay"
@@ -186,7 +189,10 @@ def _check_scheduler(scheduler: Any, spec: JobSpec, own: torch.optim.Optimizer) 
     job = spec.schedule
     match scheduler:
         case StepLR(gamma=gamma) | ExponentialLR(gamma=gamma):
-            same, asked = isinstance(job, Step) and _equal(job.to, float(gamma)), f"`schedule: {{name: step, every: N, to: {gamma:g}}}`"
+            same, asked = (
+                isinstance(job, Step) and _equal(job.to, float(gamma)),
+                f"`schedule: {{name: step, every: N, to: {gamma:g}}}`",
+            )
         case CosineAnnealingLR(eta_min=lowest):
             share = lowest / float(own.param_groups[0].get("initial_lr", own.param_groups[0]["lr"]))
             same = isinstance(job, Cosine) and (_equal(job.to, share) if share else job.to <= _LOWEST)
@@ -200,8 +206,8 @@ def _check_scheduler(scheduler: Any, spec: JobSpec, own: torch.optim.Optimizer) 
     if not same:
         has = "none" if isinstance(job, Constant) else f"{job.name} with to: {job.to:g}"
         raise InvalidWorkload(
-            f"configure_optimizers() gives the scheduler {type(scheduler).__name__}, and the schedule of the job file is {has}: write "
-            f"{asked} with N samples of all workers, {LEAVE_OUT}"
+            f"configure_optimizers() gives the scheduler {type(scheduler).__name__}, and the schedule of the job file is {has}: "
+            f"write {asked} with N samples of all workers, {LEAVE_OUT}"
         )
 
 

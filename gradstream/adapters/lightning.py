@@ -82,13 +82,13 @@ class LightningWorkload(Workload):
         loss = found.get("loss") if isinstance(found, Mapping) else found
         if loss is None:
             raise InvalidWorkload(
-                "training_step() returned no loss; return it, or a dict with the key 'loss'. A mini-batch cannot be left out: return "
-                "a loss of 0 times an output instead"
+                "training_step() returned no loss; return it, or a dict with the key 'loss'. A mini-batch cannot be left out: "
+                "return a loss of 0 times an output instead"
             )
         return loss  # type: ignore[no-any-return]
 
     def evaluate(self, model: nn.Module, batch: Any) -> dict[str, Any]:
-        """What `validation_step` logs; without one, the loss of `training_step`."""
+        """Return the logs of `validation_step`; without one, the loss of `training_step`."""
         self._scored_calls += 1
         if not _overrides(model, _base_of(model), "validation_step"):
             return {"loss": scalar(self._train_step(model, batch, self._scored_calls - 1))}
@@ -116,7 +116,7 @@ class LightningWorkload(Workload):
         if not isinstance(loader, DataLoader):
             raise InvalidWorkload(f"{name}() returned {described(loader)}, and a split is one DataLoader; return one")
         if loader.collate_fn not in (default_collate, None):
-            self.collate_fn = loader.collate_fn  # type: ignore[method-assign]
+            self.collate_fn = loader.collate_fn  # type: ignore[method-assign, assignment]
         if split == "train" and loader.drop_last:
             self.drop_last = True  # type: ignore[misc]
         return loader.dataset
@@ -174,8 +174,8 @@ def _refuse_own_loop(module: Any, base: type[nn.Module]) -> None:
         raise InvalidWorkload(f"{name} has no training_step(); add `def training_step(self, batch)`, which returns the mean loss")
     if not module.automatic_optimization:
         raise InvalidWorkload(
-            f"{name} sets automatic_optimization = False, and a job steps by itself; let training_step() return the loss and remove "
-            "manual_backward() and step(). A GAN needs another form, see docs/guides/what-does-not-fit.md"
+            f"{name} sets automatic_optimization = False, and a job steps by itself; let training_step() return the loss and "
+            "remove manual_backward() and step(). A GAN needs another form, see docs/guides/what-does-not-fit.md"
         )
 
 
@@ -185,8 +185,8 @@ def _refuse_hooks(module: Any, base: type[nn.Module], ignored: frozenset[str]) -
     for name in sorted((hooks | _OTHER_HOOKS) - _CALLED - ignored):
         if _overrides(module, base, name):
             raise InvalidWorkload(
-                f"{type(module).__name__} has {name}(), which a Trainer calls and a job does not; move its work into training_step(), "
-                f"or into on_epoch() or on_checkpoint() of the workload, {_REMEDY.format(name=name)}"
+                f"{type(module).__name__} has {name}(), which a Trainer calls and a job does not; move its work into "
+                f"training_step(), or into on_epoch() or on_checkpoint() of the workload, {_REMEDY.format(name=name)}"
             )
 
 

@@ -43,7 +43,7 @@ class TransformersWorkload(Workload):
         folder = self.weights()
         if folder is not None:
             if not Path(folder).is_dir():
-                raise InvalidWorkload(f"weights() names {folder}, which is no folder on this machine; jobs download no weights")
+                raise InvalidWorkload(f"weights() names {folder}, and this machine has no such folder; jobs download no weights")
             model = made.from_pretrained(folder, local_files_only=True, dtype=torch.float32)
         else:
             config = self.config()
@@ -79,8 +79,8 @@ def _call(model: nn.Module, batch: Any) -> Any:
     """Raises: InvalidWorkload: the mini-batch does not name what the model takes."""
     if not isinstance(batch, Mapping):
         raise InvalidWorkload(
-            f"the mini-batch is {described(batch)}, and a model of transformers takes names; let dataset() give dicts with input_ids, "
-            "labels and the like"
+            f"the mini-batch is {described(batch)}, and a model of transformers takes names; let dataset() give dicts with "
+            "input_ids, labels and the like"
         )
     return model(**batch)
 
@@ -90,7 +90,7 @@ def _loss_of(outputs: Any) -> Tensor:
     loss = outputs.get("loss") if isinstance(outputs, Mapping) else None
     if loss is None:
         raise InvalidWorkload(
-            f"{type(outputs).__name__} has no loss, as the mini-batch has no labels or the model no head; let dataset() give labels, or "
-            "override loss(model, batch)"
+            f"{type(outputs).__name__} has no loss, as the mini-batch has no labels or the model no head; let dataset() give "
+            "labels, or override loss(model, batch)"
         )
     return loss  # type: ignore[no-any-return]

@@ -142,7 +142,9 @@ def test_layers_that_setup_and_configure_model_make_are_trained() -> None:
     def setup(self: Any, stage: str) -> None:
         self.more = nn.Linear(1, 3 if stage == "fit" else 4)
 
-    _, model = made(with_step(Module.training_step, setup=setup, configure_model=lambda self: setattr(self, "head", nn.Linear(2, 2))))
+    _, model = made(
+        with_step(Module.training_step, setup=setup, configure_model=lambda self: setattr(self, "head", nn.Linear(2, 2)))
+    )
     assert {name.partition(".")[0] for name, _ in model.named_parameters()} == {"net", "more", "head"}
 
 
@@ -156,7 +158,9 @@ def test_a_module_that_a_job_would_not_train_as_a_trainer_does_is_refused_by_nam
     assert "sets automatic_optimization = False" in refusal(type("Gan", (Module,), {"__init__": manual}))
     assert "not a Linear; for other modules, subclass Workload" in refusal(type("Linear", (nn.ReLU,), {}))
     for hook in ("on_train_batch_end", "on_validation_epoch_end", "configure_callbacks", "optimizer_step", "on_save_checkpoint"):
-        assert f"has {hook}(), which a Trainer calls and a job does not" in refusal(type("Hooked", (Module,), {hook: lambda self: None}))
+        assert f"has {hook}(), which a Trainer calls and a job does not" in refusal(
+            type("Hooked", (Module,), {hook: lambda self: None})
+        )
     hooked = type("Hooked", (Module,), {"on_train_start": lambda self: None, "on_test_start": lambda self: None})
     assert made(hooked, ignores=frozenset({"on_train_start"}))[1].training
 

@@ -97,7 +97,7 @@ def test_mistakes_are_named_with_a_remedy(tmp_path: Path) -> None:
     for call, said in (
         (lambda: workload.loss(model, [IDS, IDS]), "let dataset\\(\\) give dicts with input_ids"),
         (lambda: workload.loss(model, {"input_ids": IDS}), "has no loss, as the mini-batch has no labels"),
-        (Tiny(folder=str(tmp_path / "none")).model, "no folder on this machine; jobs download no weights"),
+        (Tiny(folder=str(tmp_path / "none")).model, "this machine has no such folder; jobs download no weights"),
         (Nameless().model, "Nameless has neither config\\(\\) nor weights\\(\\)"),
         (Unknown().model, "has no AutoModelForNothing"),
     ):
