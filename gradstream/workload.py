@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
     from torch.utils.data import Dataset
 
+    from gradstream.spec import JobSpec
+
 Split = Literal["train", "eval"]
 
 
@@ -38,6 +40,9 @@ class Workload:
     def model(self) -> nn.Module:
         """A new model. Called after seeding, so that every process builds the same one: once, or for each of `members`."""
         raise NotImplementedError
+
+    def check_job(self, spec: JobSpec, model: nn.Module) -> None:
+        """Called once with the job and the model that was made. Raise InvalidWorkload where the two do not fit."""
 
     def dataset(self, split: Split) -> Dataset[Any]:
         """A map-style data set: it has a length, and items by index. Or an iterable one, read in its own order."""

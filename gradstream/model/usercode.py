@@ -70,6 +70,7 @@ class UserCode:
         with blaming("model()"):
             model = ensemble.build(self._workload, self._spec)
             _check_rules(self._spec, model)
+            self._workload.check_job(self._spec, model)
             return model
 
     def dataset(self, split: Split) -> Dataset[Any]:

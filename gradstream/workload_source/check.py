@@ -19,7 +19,12 @@ from gradstream.workload_source.known_metrics import unknown_metrics
 from gradstream.workload_source.modules import DefinedClass, MissingName, Modules, ModuleText, OtherValue
 
 _ENTRYPOINT = "/workload/entrypoint"
-_METHODS = {"model": "model(self)", "dataset": "dataset(self, split)", "loss": "loss(self, model, batch)"}
+_METHODS = {
+    "model": "model(self)",
+    "module": "module(self)",
+    "dataset": "dataset(self, split)",
+    "loss": "loss(self, model, batch)",
+}
 _MAX_MODULES = 200
 """Most files that are searched for workloads."""
 _MAX_NAMES = 10_000
@@ -47,8 +52,8 @@ def check_workload(code: CodeText, spec: JobSpec) -> CodeFindings:
     required = [each.name for each in found.arguments if each.required]
     _, findings.errors = check_arguments(found.definition.node.name, known, required, spec.workload.args)
     findings.errors += [
-        Mistake(_ENTRYPOINT, f"{found.definition.node.name} has no {name}(); add `def {method}`")
-        for name, method in _METHODS.items()
+        Mistake(_ENTRYPOINT, f"{found.definition.node.name} has no {name}(); add `def {_METHODS[name]}`")
+        for name in found.needs
         if not defines(found, name)
     ]
     findings.errors += unknown_metrics(found, spec)
@@ -61,7 +66,7 @@ def find_workload(code: CodeText, entrypoint: str) -> StaticWorkload | None:
 
 
 def list_workloads(code: CodeText) -> list[StaticWorkload]:
-    """Return the workload classes of the code that can be trained: those with a model, a dataset and a loss."""
+    """Return the workload classes of the code that can be trained: those that lack no method."""
     modules = Modules(code)
     found: list[StaticWorkload] = []
     left = _MAX_NAMES
@@ -70,7 +75,7 @@ def list_workloads(code: CodeText) -> list[StaticWorkload]:
         if module is None or (left := left - len(module.bindings)) < 0:
             continue
         for each in _workloads_of(modules, module):
-            if each.definition.module is module and all(defines(each, method) for method in _METHODS):
+            if each.definition.module is module and all(defines(each, method) for method in each.needs):
                 found.append(each)
     return found
 

@@ -12,7 +12,14 @@ from gradstream.workload import Workload
 from gradstream.workload_source.annotations import is_class_var, read_type, read_value
 from gradstream.workload_source.modules import DefinedClass, ForeignName, Modules, OtherValue
 
-_WORKLOAD = {"gradstream.Workload", "gradstream.workload.Workload"}
+_PLAIN = ("model", "dataset", "loss")
+_WORKLOADS: dict[str, tuple[str, ...]] = {
+    "gradstream.Workload": _PLAIN,
+    "gradstream.workload.Workload": _PLAIN,
+    "gradstream.adapters.lightning.LightningWorkload": ("module", "dataset"),
+    "gradstream.adapters.transformers.TransformersWorkload": ("dataset",),
+}
+"""The base classes of workloads, each with the methods that it leaves to others."""
 _OTHERS = {"torch", "numpy", "sklearn", "pandas"} | sys.stdlib_module_names
 """Packages whose classes are certainly no workloads."""
 _OWN_RULES = {"__init__", "__new__", "__init_subclass__", "__annotations__", "__class_getitem__"}
@@ -43,12 +50,20 @@ class StaticWorkload:
     definition: DefinedClass
     ancestry: tuple[DefinedClass, ...]
     """The class and those of its bases that are in this code, in the order in which attributes are looked up."""
+    needs: tuple[str, ...] = _PLAIN
+    """Methods that the class must have."""
+
+    @property
+    def is_adapter(self) -> bool:
+        """Its base brings a model, a loss and an `evaluate` of its own."""
+        return self.needs != _PLAIN
 
 
 @dataclass
 class _Ancestry:
     classes: list[DefinedClass] = field(default_factory=list)
-    workload: bool = False
+    needs: tuple[str, ...] | None = None
+    """None: it is no workload, as far as is known."""
     unknown: bool = False
     """There is a base, or a metaclass, of which nothing is known."""
 
@@ -57,13 +72,13 @@ def read_class(modules: Modules, entrypoint: str, found: DefinedClass) -> Static
     """The workload that a class is; OtherValue: it is certainly none; None: the text does not say."""
     ancestry = _Ancestry()
     _climb(modules, found, ancestry, depth=20)
-    if not ancestry.workload:
+    if ancestry.needs is None:
         return None if ancestry.unknown else OtherValue("a class that is no Workload")
     classes = tuple(dict.fromkeys(reversed(ancestry.classes)))[::-1]  # a shared base counts where it stands last
     by_rules = ancestry.unknown or any(_has_own_rules(each.node) for each in classes)
     arguments = None if by_rules else tuple(_arguments(modules, classes))
     summary = (ast.get_docstring(found.node) or "").partition("\n")[0]
-    return StaticWorkload(entrypoint, summary, arguments, found, classes)
+    return StaticWorkload(entrypoint, summary, arguments, found, classes, ancestry.needs)
 
 
 def _climb(modules: Modules, found: DefinedClass, into: _Ancestry, depth: int) -> None:
@@ -76,8 +91,8 @@ def _climb(modules: Modules, found: DefinedClass, into: _Ancestry, depth: int) -
         match modules.resolve(found.module, inner):
             case DefinedClass() as other:
                 _climb(modules, other, into, depth - 1)
-            case ForeignName(dotted=name) if name in _WORKLOAD:
-                into.workload = True
+            case ForeignName(dotted=name) if name in _WORKLOADS:
+                into.needs = _WORKLOADS[name]
             case ForeignName(dotted=name) if name.partition(".")[0] in _OTHERS:
                 pass
             case _:

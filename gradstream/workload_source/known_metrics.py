@@ -42,7 +42,7 @@ def unknown_metrics(found: StaticWorkload, spec: JobSpec) -> Iterator[Mistake]:
 
 def _metrics(found: StaticWorkload) -> list[str] | None:
     """Return the metrics of the default `evaluate`; None: the workload has its own, or the text does not say."""
-    if any(defines(found, name) for name in ("evaluate", "summarize")) or _is_set_later(found):
+    if found.is_adapter or any(defines(found, name) for name in ("evaluate", "summarize")) or _is_set_later(found):
         return None
     value = value_of(found, "classifies") if defines(found, "classifies") else None
     if value is None and defines(found, "classifies"):

@@ -155,6 +155,18 @@ def test_digits_reach_97_percent() -> None:
     assert last.evaluation["accuracy"] >= 0.97
 
 
+def test_lightning_digits_reach_97_percent() -> None:
+    last = train("lightning_digits")
+    assert last.finished
+    assert last.evaluation["accuracy"] >= 0.97
+
+
+def test_a_transformer_learns_to_sort_digits() -> None:
+    last = train("transformers_sort")
+    assert last.finished
+    assert last.evaluation["accuracy"] >= 0.95
+
+
 def test_the_line_is_found() -> None:
     last = train("linear_regression")
     assert last.samples == last.total_samples == 20_000

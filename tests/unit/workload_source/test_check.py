@@ -11,6 +11,7 @@ import pytest
 
 from gradstream.errors import InvalidWorkload
 from gradstream.spec import JobSpec
+from gradstream.spec.stopping import Stop
 from gradstream.workload_source import CodeFindings, check_workload, find_workload, list_workloads, read_folder, read_texts
 
 WHOLE = """
@@ -296,3 +297,35 @@ def test_nothing_of_the_code_runs_and_torch_is_not_imported(tmp_path: Path) -> N
     )
     subprocess.run([sys.executable, "-c", program], check=True)
     assert not (tmp_path / "ran").exists()
+
+
+ADAPTED = """
+from gradstream.adapters.lightning import LightningWorkload
+from gradstream.adapters import transformers
+
+class Lit(LightningWorkload):
+    hidden: int = 8
+    def module(self): ...
+    def dataset(self, split): ...
+
+class Half(LightningWorkload):
+    def dataset(self, split): ...
+
+class Tiny(transformers.TransformersWorkload):
+    auto = "AutoModelForCausalLM"
+    def config(self): ...
+    def dataset(self, split): ...
+"""
+
+
+def test_workloads_of_adapters_are_read_like_others() -> None:
+    assert [each.entrypoint for each in list_workloads(read_texts({"a.py": ADAPTED}))] == ["a:Lit", "a:Tiny"]
+    assert said(check({"a.py": ADAPTED}, "a:Lit", hidden=3)) == []
+    assert said(check({"a.py": ADAPTED}, "a:Lit", hiden=3)) == ["/workload/args/hiden: unknown argument; did you mean 'hidden'?"]
+    assert said(check({"a.py": ADAPTED}, "a:Half")) == ["/workload/entrypoint: Half has no module(); add `def module(self)`"]
+
+
+def test_scores_of_adapters_are_not_known_from_the_text() -> None:
+    target = {"metric": "eval/val_accuracy", "at_least": 0.9}
+    job = spec("a:Lit").model_copy(update={"stop": Stop.model_validate({"epochs": 1, "target": target})})
+    assert check_workload(read_texts({"a.py": ADAPTED}), job).errors == []

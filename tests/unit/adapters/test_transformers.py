@@ -1,0 +1,105 @@
+"""A model of Transformers as a workload: its own loss, weights drawn by the seed or of a folder, and no network."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch.utils.data import Dataset
+from transformers import BertConfig, GPT2Config, GPT2LMHeadModel
+
+from gradstream.adapters.transformers import TransformersWorkload
+from gradstream.errors import InvalidWorkload
+from gradstream.model import ensemble
+from gradstream.model.usercode import UserCode
+from gradstream.spec import JobSpec
+
+IDS = torch.arange(24).view(4, 6) % 10
+BATCH = {"input_ids": IDS, "labels": IDS}
+TINY = {"vocab_size": 10, "n_positions": 8, "n_embd": 8, "n_layer": 1, "n_head": 2, "loss_type": "ForCausalLM"}
+
+
+class Tiny(TransformersWorkload):
+    folder: str | None = None
+
+    def config(self) -> Any:
+        return GPT2Config(**TINY)
+
+    def weights(self) -> str | None:
+        return self.folder
+
+    def dataset(self, split: str) -> Dataset[Any]:
+        raise NotImplementedError
+
+
+class Classes(Tiny):
+    auto = "AutoModelForSequenceClassification"
+
+    def config(self) -> Any:
+        sizes = {"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2}
+        return BertConfig(vocab_size=10, num_labels=3, **sizes)
+
+
+def spec(**fields: Any) -> JobSpec:
+    given = {"name": "job", "workload": {"entrypoint": f"{__name__}:Tiny"}, "strategy": {"name": "sync"}, "stop": {"epochs": 1}}
+    return JobSpec.model_validate(given | fields)
+
+
+def test_the_loss_is_the_model_s_own() -> None:
+    workload = Tiny()
+    model = workload.model().eval()
+    logits = model(input_ids=IDS).logits
+    by_hand = torch.nn.functional.cross_entropy(logits[:, :-1].reshape(-1, 10), IDS[:, 1:].reshape(-1))
+    assert workload.loss(model, BATCH).item() == pytest.approx(by_hand.item(), rel=1e-5)
+    assert workload.evaluate(model, BATCH) == {"loss": pytest.approx(by_hand.item(), rel=1e-5)}
+    assert model(**BATCH).get("past_key_values") is None, "no mini-batch keeps what generation would need"
+
+
+def test_every_process_draws_the_same_weights() -> None:
+    first, second, other = (UserCode(spec(seed=seed)).model().state_dict() for seed in (1, 1, 2))
+    assert all(torch.equal(first[name], second[name]) for name in first)
+    assert any(not torch.equal(first[name], other[name]) for name in first)
+
+
+def test_weights_come_from_a_folder_in_float32(tmp_path: Path) -> None:
+    saved = GPT2LMHeadModel(GPT2Config(**TINY)).to(torch.bfloat16)
+    saved.save_pretrained(tmp_path)
+    loaded = Tiny(folder=str(tmp_path)).model().state_dict()
+    for name, value in saved.state_dict().items():
+        assert loaded[name].dtype is torch.float32
+        assert torch.equal(loaded[name], value.float())
+
+
+def test_labels_of_examples_give_an_accuracy() -> None:
+    workload = Classes()
+    model = workload.model().eval()
+    guesses = model(input_ids=IDS).logits.argmax(-1)
+    labels = torch.where(torch.arange(4) < 3, guesses, (guesses + 1) % 3)
+    assert workload.evaluate(model, {"input_ids": IDS, "labels": labels})["accuracy"] == 0.75
+
+
+def test_an_ensemble_is_scored_by_the_mean_of_its_members() -> None:
+    job = spec(members=2)
+    model = ensemble.build(Tiny(), job).eval()
+    whole = Tiny().evaluate(model, BATCH)["loss"]
+    assert whole == pytest.approx(sum(Tiny().evaluate(m, BATCH)["loss"] for m in ensemble.members(model)) / 2)
+
+
+def test_mistakes_are_named_with_a_remedy(tmp_path: Path) -> None:
+    class Nameless(TransformersWorkload): ...
+
+    class Unknown(Tiny):
+        auto = "AutoModelForNothing"
+
+    workload, model = Tiny(), Tiny().model()
+    for call, said in (
+        (lambda: workload.loss(model, [IDS, IDS]), "let dataset\\(\\) give dicts with input_ids"),
+        (lambda: workload.loss(model, {"input_ids": IDS}), "has no loss, as the mini-batch has no labels"),
+        (Tiny(folder=str(tmp_path / "none")).model, "this machine has no such folder; jobs download no weights"),
+        (Nameless().model, "Nameless has neither config\\(\\) nor weights\\(\\)"),
+        (Unknown().model, "has no AutoModelForNothing"),
+    ):
+        with pytest.raises(InvalidWorkload, match=said):
+            call()
