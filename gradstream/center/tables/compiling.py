@@ -19,8 +19,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 _FOLDER = kernel_cache.choose_folder()
 AHEAD = 16
-"""Keys between the one that a loop works on and the one that it prefetches for. A line of memory comes within that time, and so many
-may be on their way at once."""
+"""Keys between the one that a loop works on and the one that it prefetches for. A line of memory comes within that time.
+That many may be on their way at once."""
 _kernels: list[Any] = []
 """All that were made in this process."""
 
@@ -37,16 +37,11 @@ def kernel(function: Function) -> Function:
     return cast(Function, compiled)
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def prefetch(_typing: Any, array: Any, at: Any) -> Any:
-    """Begin to load item `at` of an array, or both ends of a row, and do not wait. Any number is allowed.
-
-    Without it keys wait for their memory one after the other, as a processor that guesses a branch wrong begins anew."""
-
+def _make_prefetch(_typing: Any, array: Any, at: Any) -> Any:  # noqa: ARG001
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         line, word = ir.IntType(8).as_pointer(), ir.IntType(32)
         function = ir.FunctionType(ir.VoidType(), [line, word, word, word])
-        instruction = cgutils.get_or_insert_function(builder.module, function, "llvm.prefetch.p0i8")
+        instruction = cgutils.get_or_insert_function(builder.module, function, "llvm.prefetch.p0i8")  # type: ignore[no-untyped-call]
         held = context.make_array(signature.args[0])(context, builder, arguments[0])
         size = builder.extract_value(held.strides, 0)
         first = builder.gep(builder.bitcast(held.data, line), [builder.mul(arguments[1], size)])
@@ -56,6 +51,11 @@ def prefetch(_typing: Any, array: Any, at: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(array, types.intp), generate
+
+
+prefetch = cast(Callable[[Any, Any], None], intrinsic(_make_prefetch))
+"""Begin to load item `at` of an array, or both ends of a row, and do not wait: `prefetch(array, at)`. Any number is allowed. Without
+it keys wait for their memory one after the other, as a processor that guesses a branch wrong begins anew."""
 
 
 def load_kernels() -> None:

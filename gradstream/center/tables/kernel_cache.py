@@ -38,7 +38,7 @@ def shared_folder() -> Path:
         sources.update(str(package).encode())
         for file in sorted(package.glob("*.py")):
             source = file.read_bytes()
-            if any(mark in source for mark in (b"@kernel", b"@intrinsic", b"(NamedTuple)")):
+            if any(mark in source for mark in (b"@kernel", b"intrinsic(", b"(NamedTuple)")):
                 sources.update(source)
     return user_cache_path("gradstream") / "kernels" / sources.hexdigest()[:16]
 
