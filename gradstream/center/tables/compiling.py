@@ -54,8 +54,8 @@ def _make_prefetch(_typing: Any, array: Any, at: Any) -> Any:  # noqa: ARG001
 
 
 prefetch = cast(Callable[[Any, Any], None], intrinsic(_make_prefetch))
-"""Begin to load item `at` of an array, or both ends of a row, and do not wait: `prefetch(array, at)`. Any number is allowed. Without
-it keys wait for their memory one after the other, as a processor that guesses a branch wrong begins anew."""
+"""Begin to load item `at` of an array, or both ends of a row, and do not wait: `prefetch(array, at)`. `at` may be any number.
+Without it keys wait for their memory one after the other, as a processor that guesses a branch wrong begins anew."""
 
 
 def load_kernels() -> None:
