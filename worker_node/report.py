@@ -11,6 +11,7 @@ from gradstream.center.positions import taken_at
 from gradstream.input.overlap import Overlap
 from gradstream.model.core_share import physical_cores
 from gradstream.model.problem import ModelProblem
+from gradstream.model.scaled import ScaledProblem
 from gradstream.process.order import ProcessOrder
 from gradstream.train.link import Link
 from gradstream.train.replica import Replica
@@ -77,6 +78,8 @@ class WorkerReport:
             values[metrics.KEYS_ASKED_LATE] = self._problem.take_looked_up_late()
         if (cached := self._problem.take_cached_share()) is not None:
             values[metrics.ROWS_CACHED] = cached
+        if isinstance(self._problem, ScaledProblem):
+            values |= {metrics.LOSS_SCALE: self._problem.scale.value, metrics.OVERFLOWS: self._problem.scale.overflows}
         if self._link.codec_error:
             values[metrics.CODEC_ERROR] = self._link.codec_error
         on_core = self._problem.on_core.share if self._problem.on_core else None

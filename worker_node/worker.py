@@ -13,7 +13,7 @@ from gradstream.center.entries import FINAL_CHECKPOINT, Payload, Push
 from gradstream.input.data import Batches, DatasetTooSmall
 from gradstream.input.overlap import Overlap, find_overlap
 from gradstream.input.prefetch import Prefetched
-from gradstream.model.problem import ModelProblem
+from gradstream.model.scaled import problem_of
 from gradstream.model.tables import working_rows
 from gradstream.model.usercode import UserCode, blaming
 from gradstream.process import exits
@@ -68,7 +68,7 @@ class Worker(LinkEvents):
                 self._rows = working_rows(self._flat.model, spec)
         with watchdog.watch_phase(setup.DATASET), blaming("dataset('train')", but=DatasetTooSmall):
             batches = Prefetched(Batches(self._dataset, spec, order.rank, self._code.batching), spec)
-            self._problem = ModelProblem(self._code, self._flat, batches, spec.at_once, self._rows)
+            self._problem = problem_of(self._code, self._flat, batches, spec, self._rows)
 
     def run(self) -> bool:
         """True: trained to the end. False: told to stop before."""

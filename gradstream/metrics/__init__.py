@@ -37,6 +37,16 @@ BASE_DISTANCE = define_metric(
     "L2 norm of the center just before a push is applied minus its base, of a sample of pushes",
     "lower",
 )
+LOSS_SCALE = define_metric(
+    "train/loss_scale", "Loss scale", "1", "Factor on the loss under precision: fp16, by worker", drawn=False
+)
+OVERFLOWS = define_metric(
+    "train/overflows",
+    "Overflows",
+    "mini-batches",
+    "Mini-batches of a worker so far that made no step, as a gradient overflowed under precision: fp16",
+    drawn=False,
+)
 TOTAL = define_metric(
     "train/total_samples", "Total samples", "samples", "Samples that the whole job trains, unless it is stopped", drawn=False
 )
