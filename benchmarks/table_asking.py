@@ -25,6 +25,7 @@ from gradstream import nn as gnn
 from gradstream.center.entries import Payload, Push
 from gradstream.local.servers.redis import Redis
 from gradstream.process.order import PlaneAccess, ProcessOrder, Role, StoreAccess, plane_id
+from gradstream.shard_server.settings import ServerSettings
 from gradstream.sim.workload import Workloads
 from gradstream.spec import JobSpec
 from gradstream.train.link import Link, LinkEvents
@@ -36,7 +37,6 @@ from gradstream.wire.redis.client import connect
 from gradstream.wire.telemetry.reporter import Reporter
 from gradstream.wire.transport.layout import Layout
 from ps_node.server import Server
-from ps_node.settings import ServerSettings
 
 HOST, FIELDS, WIDTH, BATCH, EXAMPLES = "127.0.0.1", 8, 16, 256, 20_000
 _PASSWORD = "asking"

@@ -55,7 +55,7 @@ class Workload:
     def blocks(self, model: nn.Module) -> list[nn.Module]:
         """The modules of the model that `recompute: blocks` works on, none within another. By default the layers that a model of
         Transformers names, else the children of the `ModuleList` or `Sequential` with most parameters."""
-        from gradstream.model.blocks import find_blocks
+        from gradstream.model.computing.blocks import find_blocks
 
         return find_blocks(model)
 

@@ -10,9 +10,9 @@ import torch
 
 from gradstream.process import exits
 from gradstream.process.order import ProcessOrder
+from gradstream.shard_server.settings import ServerSettings
 from gradstream.wire.telemetry.reporter import Reporter
 from ps_node.server import Server
-from ps_node.settings import ServerSettings
 
 _LAST, _GOODBYE = 10.0, 3.0
 """Seconds for the last metrics: at the end, and when the node ends this process, which it gives 5 s for that."""

@@ -9,10 +9,11 @@ from gradstream import metrics
 from gradstream.center.entries import Push
 from gradstream.center.positions import taken_at
 from gradstream.input.overlap import Overlap
+from gradstream.model.computing.scaled import ScaledProblem
 from gradstream.model.core_share import physical_cores
 from gradstream.model.problem import ModelProblem
-from gradstream.model.scaled import ScaledProblem
 from gradstream.process.order import ProcessOrder
+from gradstream.serverless.port import ServerlessPort
 from gradstream.train.link import Link
 from gradstream.train.replica import Replica
 from gradstream.wire.port import RedisPort
@@ -28,7 +29,7 @@ class WorkerReport:
         order: ProcessOrder,
         w: Replica,
         link: Link,
-        port: RedisPort,
+        port: RedisPort | ServerlessPort,
         problem: ModelProblem,
         settings: WorkerSettings,
     ) -> None:

@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 
 from gradstream.center.entries import EVALUATOR, Buffers
+from gradstream.hogwild.problem import HogwildProblem
+from gradstream.input.prefetch import Prefetched
+from gradstream.model.computing.scaled import problem_of
 from gradstream.model.flat_model import FlatModel
+from gradstream.model.problem import ModelProblem
 from gradstream.model.start import load_start
 from gradstream.model.usercode import UserCode, blaming
 from gradstream.process.order import ProcessOrder
+from gradstream.serverless.port import ServerlessPort
+from gradstream.shard_server.settings import ServerSettings
 from gradstream.spec import JobSpec
 from gradstream.train.worker_model import piggyback
 from gradstream.wire.port import RedisPort
 from gradstream.wire.transport.layout import Layout
 from gradstream.wire.transport.retransmissions import Retransmissions
 from worker_node.settings import WorkerSettings
+
+if TYPE_CHECKING:
+    from gradstream.model.working_rows import WorkingRows
 
 log = logging.getLogger(__name__)
 
@@ -44,11 +55,47 @@ def flat_model(code: UserCode, order: ProcessOrder, folder: Path) -> FlatModel:
         return FlatModel(model, device_of(order))
 
 
+def flat_models(code: UserCode, order: ProcessOrder, folder: Path) -> list[FlatModel]:
+    """Build a model for each thread that trains in a worker. Raises: as `flat_model`."""
+    return [flat_model(code, order, folder) for _ in range(order.spec.roles.worker.hogwild)]
+
+
+def problem(code: UserCode, flats: list[FlatModel], batches: Prefetched, spec: JobSpec, rows: WorkingRows | None) -> ModelProblem:
+    """Build the problem of a worker. Raises: InvalidWorkload: its threads cannot share the model or the data."""
+    if len(flats) == 1:
+        return problem_of(code, flats[0], batches, spec, rows)
+    return HogwildProblem(code, flats, batches, spec, rows)
+
+
 def port(order: ProcessOrder, flat: FlatModel, retransmissions: Retransmissions, settings: WorkerSettings) -> RedisPort:
     """Build the port to the center. It logs every `say_every` seconds how long it has waited for its next response."""
+    codecs = order.spec.codec, order.spec.pull_codec
+    return RedisPort(
+        order.plane,
+        order.plane_id,
+        order.rank,
+        order.incarnation,
+        _layout(order, flat),
+        *codecs,
+        _log_waits(settings, "the center", "the gate is closed, or no server answers"),
+        retransmissions=retransmissions,
+        shared=order.shared,
+        pipeline=0 if order.rank == EVALUATOR else order.spec.pipeline,
+    )
+
+
+def serverless_port(order: ProcessOrder, flat: FlatModel, folder: Path, settings: WorkerSettings) -> ServerlessPort:
+    """Build the port of a worker that also holds a shard. It waits for the other workers, and logs how long, as `port` does."""
+    on_wait = _log_waits(settings, "the other workers", "one of them is not in this turn yet")
+    return ServerlessPort(order, folder, _layout(order, flat), ServerSettings(), on_wait)
+
+
+def _layout(order: ProcessOrder, flat: FlatModel) -> Layout:
     spec = order.spec
-    sees = spec.optimizer_at_servers.sees
-    layout = Layout.of(flat.theta, _travelling(flat, spec), spec.roles.server.shards, flat.parameters, sees)
+    return Layout.of(flat.theta, _travelling(flat, spec), spec.roles.shards, flat.parameters, spec.optimizer_at_servers.sees)
+
+
+def _log_waits(settings: WorkerSettings, what: str, why: str) -> Callable[[float], None]:
     said = 0.0
 
     def on_wait(seconds: float) -> None:
@@ -56,21 +103,9 @@ def port(order: ProcessOrder, flat: FlatModel, retransmissions: Retransmissions,
         said = said if seconds > said else 0.0  # less than then: it is another response that is waited for
         if seconds > said + settings.say_every:
             said = seconds
-            log.warning("waiting for the center for %.0f s: the gate is closed, or no server answers", seconds)
+            log.warning("waiting for %s for %.0f s: %s", what, seconds, why)
 
-    codecs = order.spec.codec, order.spec.pull_codec
-    return RedisPort(
-        order.plane,
-        order.plane_id,
-        order.rank,
-        order.incarnation,
-        layout,
-        *codecs,
-        on_wait,
-        retransmissions=retransmissions,
-        shared=order.shared,
-        pipeline=0 if order.rank == EVALUATOR else order.spec.pipeline,
-    )
+    return on_wait
 
 
 def _travelling(flat: FlatModel, spec: JobSpec) -> Buffers | None:

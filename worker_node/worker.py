@@ -10,10 +10,10 @@ from torch.utils.data import Dataset
 
 from gradstream import metrics
 from gradstream.center.entries import FINAL_CHECKPOINT, Payload, Push
+from gradstream.hogwild.replica import make_replica
 from gradstream.input.data import Batches, DatasetTooSmall
 from gradstream.input.overlap import Overlap, find_overlap
 from gradstream.input.prefetch import Prefetched
-from gradstream.model.scaled import problem_of
 from gradstream.model.tables import working_rows
 from gradstream.model.usercode import UserCode, blaming
 from gradstream.process import exits
@@ -24,10 +24,11 @@ from gradstream.process.saving.part import CheckpointPartFiles, resumed_state
 from gradstream.process.saving.uploads import Uploads
 from gradstream.process.store import open_store
 from gradstream.process.watchdog import StartWatchdog
+from gradstream.serverless.port import ServerlessPort
 from gradstream.train import loop
 from gradstream.train.link import Link
 from gradstream.train.link_events import LinkEvents
-from gradstream.train.replica import Replica
+from gradstream.wire.port import RedisPort
 from gradstream.wire.telemetry.reporter import Reporter
 from gradstream.wire.transport.retransmissions import Retransmissions
 from worker_node import setup
@@ -50,9 +51,15 @@ class Worker(LinkEvents):
         self._set_up_user_code()
         self._store = open_store(order.store, order)
         self._uploads = Uploads(self._store)
-        self._replica = Replica(order.spec, self._problem, self._report_loss)
+        self._replica = make_replica(order.spec, self._problem, self._report_loss)
         retransmissions = Retransmissions(lambda count: reporter.point(metrics.RETRANSMISSIONS, count, rank=order.rank))
-        port = setup.port(order, self._flat, retransmissions, settings)
+        self._serverless: ServerlessPort | None = None
+        """The port of a job without servers."""
+        port: RedisPort | ServerlessPort
+        if order.spec.roles.serverless:
+            port = self._serverless = setup.serverless_port(order, self._flat, folder, settings)
+        else:
+            port = setup.port(order, self._flat, retransmissions, settings)
         self._link = Link(order.spec, port, self._replica, order.rank, order.incarnation, self)
         self._report = WorkerReport(reporter, order, self._replica, self._link, port, self._problem, settings)
 
@@ -63,12 +70,15 @@ class Worker(LinkEvents):
         with watchdog.watch_phase(setup.DATASET):
             self._dataset: Dataset[Any] = self._code.dataset("train")
         with watchdog.watch_phase(setup.MODEL):
-            self._flat = setup.flat_model(self._code, order, self._folder)
+            self._flats = setup.flat_models(self._code, order, self._folder)
+            self._flat = self._flats[0]
             with blaming("model()"):
                 self._rows = working_rows(self._flat.model, spec)
+            if self._rows and spec.roles.serverless:
+                raise UserError("the model has embedding tables, which need servers: set roles.server.count: 1")
         with watchdog.watch_phase(setup.DATASET), blaming("dataset('train')", but=DatasetTooSmall):
             batches = Prefetched(Batches(self._dataset, spec, order.rank, self._code.batching), spec)
-            self._problem = problem_of(self._code, self._flat, batches, spec, self._rows)
+            self._problem = setup.problem(self._code, self._flats, batches, spec, self._rows)
 
     def run(self) -> bool:
         """True: trained to the end. False: told to stop before."""
@@ -80,6 +90,8 @@ class Worker(LinkEvents):
                 loop.train(self._order.spec.strategy, self._replica, self._link)
             self._link.leave()
             self._add_state(FINAL_CHECKPOINT, self._link.state())
+            if self._serverless:
+                self._serverless.serve()
             self._uploads.finish()
         return self._replica.done
 

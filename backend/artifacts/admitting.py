@@ -53,7 +53,7 @@ def find_process(session: Session, process_id: UUID) -> ProcessRow:
 def require(session: Session, platform: Platform, job: JobRow, process: ProcessRow, path: str, size: int) -> None:
     """Raises: Invalid: no name for a file here, or too large for its kind. Conflict: the process, or its attempt, is over (fenced).
     TooLarge: with it the job would have more than its bytes."""
-    if not _may_store(process, path):
+    if not _may_store(process, path, serverless=jobs.spec_of(job).roles.serverless):
         raise Invalid(f"'{path}' is not a file that {process.label} may store.", path=path)
     allowed = most_bytes(path)
     if allowed is not None and size > allowed:
@@ -73,21 +73,26 @@ def require(session: Session, platform: Platform, job: JobRow, process: ProcessR
         )
 
 
-def _may_store(process: ProcessRow, path: str) -> bool:
-    """User code shares its process's token: it reaches no other part of a checkpoint, and never the manifest."""
+def _may_store(process: ProcessRow, path: str, *, serverless: bool) -> bool:
+    """User code shares its process's token: it reaches no other part of a checkpoint, and never the manifest. In a job without
+    servers a worker stores the part of its shard, too, and worker 0 the manifest."""
     at = CheckpointPath.parse(path)
     match process.role:
         case "evaluator":
             return path in _OF_EVALUATOR
         case "worker":
-            part = worker_part(process.rank)
-            return (at is not None and at.part == part and at.suffix != EARLIER) or (process.rank == 0 and path in _OF_FIRST_WORKER)
+            own = at is not None and at.part == worker_part(process.rank) and at.suffix != EARLIER
+            return own or (process.rank == 0 and path in _OF_FIRST_WORKER) or (serverless and _is_of_shard(process.rank, path))
         case _:
-            part = shard_part(process.rank)
-            exported = ExportPath.parse(path)
-            if path in (tables_file(process.rank), summary_file(process.rank)) or (exported and exported.part == part):
-                return True
-            return at is not None and at.suffix != EARLIER and (at.part == part or (at.part is None and process.rank == 0))
+            return _is_of_shard(process.rank, path)
+
+
+def _is_of_shard(shard: int, path: str) -> bool:
+    """Return whether the holder of a shard stores this file."""
+    at, exported, part = CheckpointPath.parse(path), ExportPath.parse(path), shard_part(shard)
+    if path in (tables_file(shard), summary_file(shard)) or (exported and exported.part == part):
+        return True
+    return at is not None and at.suffix != EARLIER and (at.part == part or (at.part is None and shard == 0))
 
 
 def _end_job(platform: Platform, process_id: UUID, message: str) -> None:

@@ -49,7 +49,8 @@ def _step(row: JobRow, there: JobSpec, spec: JobSpec) -> float | None:
     exchange, beat = shown(row.progress, there.effective_gate).exchange, rhythm(there)
     if exchange is None or beat is None or not exchange.compute:
         return None
-    return exchange.compute * beat[0] * spec.batch_size / there.batch_size * spec.members / there.members
+    one_thread = exchange.compute * there.roles.worker.hogwild
+    return one_thread * beat[0] * spec.batch_size / there.batch_size * spec.members / there.members
 
 
 def _scaled(there: JobSpec, spec: JobSpec) -> str:

@@ -53,7 +53,7 @@ def overview(session: Session, job_id: UUID) -> Overview:
 
 
 def _speed(job: JobRow, spec: JobSpec, kept: Folded, processes: Sequence[ProcessRow]) -> Speed | None:
-    threads, shares = spec.roles.worker.threads, sum(kept.remaining.shares.values())
+    threads, shares = spec.roles.worker.cores, sum(kept.remaining.shares.values())
     seats = {
         row.rank: Seat(row.node, row.gpu is not None, threads)
         for row in processes

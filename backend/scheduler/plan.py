@@ -147,6 +147,9 @@ def _start(turn: tuple[Place, ...] | Waits, places: Sequence[Place], ahead: int)
 def _shards(session: Session, spec: JobSpec, size: SizeFrom | None, places: Sequence[Place]) -> PlannedShards:
     count = spec.roles.server.count
     largest = _largest(size)
+    if count == 0:
+        message = f"This job has no servers: each of its {spec.roles.worker.count} workers holds a shard, in shared memory."
+        return PlannedShards(count=0, message=message, sure=True)
     if count != "auto":
         message = f"roles.server.count: {count}.{_balance(shard_count.largest_share(spec, largest), count)}"
         return PlannedShards(count=count, message=message, sure=True)
@@ -154,7 +157,8 @@ def _shards(session: Session, spec: JobSpec, size: SizeFrom | None, places: Sequ
     if size is None or not workers:
         return PlannedShards(count=1, message="auto: begins with 1, and settles it when the model's size is known.", sure=False)
     choice = shard_count.choose(spec, ITEM * size.size.parameters, situation.hosts(session, workers), largest)
-    return PlannedShards(count=choice.shards, message=f"auto: {choice.reason}", sure=False)
+    told = _balance(shard_count.largest_share(spec, largest), choice.shards)
+    return PlannedShards(count=choice.shards, message=f"auto: {choice.reason}{told}", sure=False)
 
 
 def _largest(size: SizeFrom | None) -> float:
@@ -172,6 +176,8 @@ def _balance(largest: float, count: int) -> str:
 
 def _local_share(places: Sequence[Place]) -> float | None:
     """Return the share of the traffic between workers and shards that stays on one machine."""
+    if places and not any(each.role == "server" for each in places):
+        return 1.0  # the workers of one machine hold the shards
     servers = [each.node_id for each in places if each.role == "server"]
     workers = [each.node_id for each in places if each.role == "worker"]
     pairs = len(servers) * len(workers)
@@ -181,7 +187,7 @@ def _local_share(places: Sequence[Place]) -> float | None:
 def _nodes(session: Session, spec: JobSpec, size: Size, places: Sequence[Place]) -> list[NodeMemory]:
     """Each machine that would be used, and each GPU, which one process has for itself."""
     memory = forecast.memory(spec, size)
-    of = {"worker": memory.worker, "server": memory.server // spec.roles.server.shards, "evaluator": memory.evaluator}
+    of = {"worker": memory.worker, "server": memory.server // max(1, spec.roles.server.shards), "evaluator": memory.evaluator}
     split = {"worker": forecast.worker_on_gpu, "server": forecast.shard_on_gpu}
     rows = {node.id: node for node in nodes.all_nodes(session)}
     needed: Counter[UUID] = Counter()

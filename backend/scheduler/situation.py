@@ -18,7 +18,7 @@ from backend.jobs import repository as job_rows
 from backend.jobs import service as jobs
 from backend.jobs.models import AttemptRow, JobRow, ProcessRow
 from backend.nodes import service as nodes
-from backend.progress.state import center_bytes, failed_exports, seconds_to_store
+from backend.progress.state import Folded, failed_exports, seconds_to_store
 from gradstream.api.statuses import AttemptStatus, JobStatus, ProcessStatus
 from gradstream.center.entries import FINAL_CHECKPOINT
 from gradstream.process.exits import FAILED_STARTS, GOOD, UNCHARGED, ExitReason
@@ -145,11 +145,12 @@ def _choice(session: Session, job: JobRow, rows: Sequence[ProcessRow]) -> shard_
         return None
     if artifacts.newest_checkpoint(session, job.id):
         return shard_count.ShardCount(1, "1 shard: there was a checkpoint of one before the model's size was known.")
-    nbytes = center_bytes(job.progress)
+    figures = Folded.model_validate(job.progress).figures
+    nbytes = figures.center_bytes
     workers = Counter(row.node_id for row in rows if row.role == "worker")
     if nbytes is None or job.progress.get("attempt") != job.attempt or not workers:
         return None
-    return shard_count.choose(spec, nbytes, hosts(session, workers))
+    return shard_count.choose(spec, nbytes, hosts(session, workers), figures.largest_share)
 
 
 def hosts(session: Session, workers: Mapping[UUID, int]) -> list[shard_count.Host]:

@@ -39,6 +39,7 @@ _ENDS_WITHIN = 30.0
 def job(told: Told, **more: Any) -> JobSpec:
     """Raises: ValidationError: this Gradstream knows no such job."""
     item, options = work.ITEMS[told.item], told.options
+    workers = 1 if options["strategy"]["name"] == "single" else told.workers
     return JobSpec.model_validate(
         {
             "name": "peers",
@@ -49,7 +50,7 @@ def job(told: Told, **more: Any) -> JobSpec:
                 "args": {"item": told.item, "data": told.data, "counters": told.folder, "scored": 256},
             },
             "strategy": {"lr": item.lr * options.get("rate", 1), **options["strategy"]},
-            "roles": {"worker": {"count": 1 if options["strategy"]["name"] == "single" else told.workers, "device": "cpu"}},
+            "roles": {"worker": {"count": workers, "device": "cpu"}, "server": {"count": options.get("servers", 1)}},
             "stop": {"steps": _FOREVER},
             "evaluate": {"every": _FOREVER},
             "checkpoint": {"every": _FOREVER},

@@ -24,11 +24,12 @@ class System:
         return self.file == "ours"
 
 
-def _ours(strategy: str, *, rate: int = 1, counters: int = 2, shared_memory: bool = True, **job: Any) -> System:
+def _ours(strategy: str, *, rate: int = 1, counters: int = 2, shared_memory: bool = True, servers: int = 1, **job: Any) -> System:
     """`strategy`: its name, and its window if it has one. `rate`: times that of the item. `job`: other keys of the job file."""
     name, *window = strategy.split()
     fields = {"name": name} | ({"window": int(window[0])} if window else {})
-    return System("ours", {"strategy": fields, "rate": rate, "shared_memory": shared_memory, "job": job}, counters)
+    how = {"shared_memory": shared_memory, "servers": servers}
+    return System("ours", {"strategy": fields, "rate": rate, **how, "job": job}, counters)
 
 
 _BF16: dict[str, Any] = {"codec": {"name": "bf16"}, "pull_codec": {"name": "bf16"}, "shared_memory": False}
@@ -45,7 +46,9 @@ SYSTEMS: dict[str, System] = {
     "gradstream-async": _ours("async", pipeline=1),
     "gradstream-async-p0": _ours("async"),
     "gradstream-sync": _ours("sync", rate=2),
+    "gradstream-serverless": _ours("sync", rate=2, servers=0),
     "gradstream-adag12": _ours("adag 12", rate=2),
+    "gradstream-adag12-threads": _ours("adag 12", rate=2, roles={"worker": {"count": 1, "hogwild": 2, "device": "cpu"}}),
     "gradstream-easgd": _ours("easgd 10"),
     "gradstream-async-bf16": _ours("async", pipeline=1, **_BF16),
     "gradstream-async-bf16-p0": _ours("async", **_BF16),

@@ -66,6 +66,16 @@ GOALS = (
     Goal(P0, "gradstream-async-p0", "Hogwild", ["hogwild"], dict(zip(ITEMS, (0.75, 1.0, 0.85), strict=True))),
     Goal("sync, window 1", "gradstream-sync", "DDP over gloo", ["ddp"], dict(zip(ITEMS, (1.5, 1.05, 1.4), strict=True))),
     Goal("adag, window 12", "gradstream-adag12", "Hogwild", ["hogwild"], dict.fromkeys(ITEMS, 1.0)),
+    Goal("adag, window 12, two threads", "gradstream-adag12-threads", "Hogwild", ["hogwild"], dict.fromkeys(ITEMS, 1.0)),
+    Goal(
+        "adag, two threads: peak memory",
+        "gradstream-adag12-threads",
+        "two workers",
+        ["gradstream-adag12"],
+        dict.fromkeys(ITEMS, 0.95),
+        "peak_pss_mb",
+        at_most=True,
+    ),
     Goal("inline bf16, async", "gradstream-async-bf16", "torch RPC", ["rpc"], {"wide": 1.3}),
     Goal("peak memory (PSS)", "gradstream-async", "Ray", ["ray"], {"mlp": 0.5}, "peak_pss_mb", at_most=True),
     Goal(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import torch
@@ -18,12 +19,12 @@ class Work(Workload):
     item: str
     data: str
     counters: str = ""
-    """Folder in which each process that trains counts; empty: none counts."""
+    """Folder in which each thread that trains counts; empty: none counts."""
     scored: int = 10_000
     """Test images that the evaluator scores. Peers score none, so that there are few while time is measured."""
 
     def model(self) -> nn.Module:
-        self._counter: Counter | None = None
+        self._thread = threading.local()
         return work.model(self.item, hosted=True)
 
     def ids(self, batch: list[torch.Tensor]) -> dict[str, torch.Tensor]:
@@ -37,8 +38,9 @@ class Work(Workload):
         images, labels = batch
         loss = work.loss(self.item, model(images), labels)
         if self.counters and model.training:
-            self._counter = self._counter or Counter(self.counters)
-            self._counter.add(len(labels), loss.item())
+            if not hasattr(self._thread, "counter"):
+                self._thread.counter = Counter(self.counters)
+            self._thread.counter.add(len(labels), loss.item())
         return loss
 
     def evaluate(self, model: nn.Module, batch: list[torch.Tensor]) -> dict[str, Any]:

@@ -134,7 +134,9 @@ def _variant(spec: JobSpec, strategy: dict[str, Any]) -> JobSpec | None:
     same = spec.optimizer.model_dump(mode="json", exclude={"lr", "momentum_correction"})
     gate = spec.effective_gate.model_dump(mode="json") if spec.effective_gate.mode in STRATEGIES[name].gates else None
     whole = spec.model_dump(mode="json")
-    roles = {"worker": {**whole["roles"]["worker"], "count": workers}, "server": {"count": spec.roles.server.count}}
+    threads = spec.roles.worker.hogwild if STRATEGIES[name].hogwild else 1
+    worker = {**whole["roles"]["worker"], "count": workers, "hogwild": threads}
+    roles = {"worker": worker, "server": {"count": spec.roles.server.count or 1}}
     for codec, optimizer, chosen in product((whole["codec"], {"name": "raw"}), (same, {"name": "sgd"}), (gate, None)):
         changed = {**whole, "strategy": {"lr": rate(spec), **strategy}, "roles": roles, "codec": codec}
         changed |= {"optimizer": optimizer, "gate": chosen}

@@ -34,6 +34,9 @@ def staleness(spec: JobSpec) -> Staleness:
     n, gate, strategy = spec.roles.worker.count, spec.effective_gate, spec.strategy
     if gate.mode == "bsp":
         return Staleness(mean=0, reason="bsp: all pushes of a round are made from the center that they are applied to.")
+    if (threads := spec.roles.worker.hogwild) > 1 and strategy.hogwild == "gradients":
+        told = f"n h - (h + 1) / 2: a worker pushes {threads} gradients of one center, as each of {n} workers does meanwhile."
+        return Staleness(mean=n * threads - (threads + 1) / 2, reason=told)
     if gate.mode == "ssp" and gate.bound == 0:
         return Staleness(mean=(n - 1) / 2, reason=f"(n - 1) / 2: {n} workers pull at once and are applied one after another.")
     between = alternating(spec) - 1
@@ -77,13 +80,14 @@ def traffic(spec: JobSpec, size: Size) -> Traffic:
     beat, piggyback = rhythm(spec), ITEM * size.parameters * _piggyback(spec)
     pushed, pulled = (_coded(spec, codec, size.parameters) + piggyback for codec in (spec.codec, spec.pull_codec))
     pushes, pulls = beat or (None, None)
+    step = size.step and size.step / spec.threads_at_once
     return Traffic(
         push_bytes=pushed,
         pull_bytes=pulled,
         pushes=pushes,
         pulls=pulls,
-        sent_per_second=pushed * pushes / size.step if pushes and size.step else None,
-        received_per_second=pulled * pulls / size.step if pulls and size.step else None,
+        sent_per_second=pushed * pushes / step if pushes and step else None,
+        received_per_second=pulled * pulls / step if pulls and step else None,
     )
 
 
@@ -92,11 +96,14 @@ def memory(spec: JobSpec, size: Size) -> Memory:
     by_server, n = spec.strategy.descends == "server", spec.roles.worker.count
     bends = spec.optimizer if by_server else spec.server_optimizer
     residual = spec.codec.lossy and spec.strategy.pushes == "direction"
-    worker = 4 + residual + spec.pipeline + (0 if by_server else _kept(spec.optimizer))
+    kept, more_threads = 0 if by_server else _kept(spec.optimizer), spec.roles.worker.hogwild - 1
+    worker = 4 + residual + spec.pipeline + kept + more_threads * (1 + kept)  # each has gradients of its own
     server = 2 + _kept(bends) + (n if spec.strategy.keeps_base else 0) + (spec.strategy.gathers(n) is not None)
     server += spec.evaluate.average is not None
     server += spec.effective_gate.mode != "bsp" and not (spec.strategy.responds or spec.strategy.keeps_base)  # what a sample is of
     vector = ITEM * size.parameters
+    if spec.roles.serverless:
+        return Memory(worker=worker * vector + math.ceil(server * vector / n), server=0, evaluator=2 * vector)
     return Memory(worker=worker * vector, server=server * vector, evaluator=2 * vector)
 
 
@@ -110,14 +117,14 @@ def worker_on_gpu(spec: JobSpec, size: Size) -> Split:
 
 def shard_on_gpu(spec: JobSpec, size: Size) -> Split:
     """One of the job's shards. Beside what every shard keeps, the newest push of each worker is on the GPU."""
-    n, shards = spec.roles.worker.count, spec.roles.server.shards
+    n, shards = spec.roles.worker.count, spec.roles.shards
     responses = n if spec.strategy.responds and spec.effective_gate.mode == "bsp" else 1
     vector = ITEM * size.parameters
     return Split(math.ceil((memory(spec, size).server + n * vector) / shards), math.ceil(responses * vector / shards))
 
 
 def _coded(spec: JobSpec, codec: Codec, parameters: int) -> int:
-    return sum(codec.nbytes(part.stop - part.start, ITEM) for part in slices(parameters, spec.roles.server.shards))
+    return sum(codec.nbytes(part.stop - part.start, ITEM) for part in slices(parameters, spec.roles.shards))
 
 
 def _piggyback(spec: JobSpec) -> int:

@@ -13,11 +13,12 @@ _ITEM = 4
 
 def too_many_threads(spec: JobSpec, node: str, workers: int, cores: int) -> Iterator[Warning]:
     """Warn of more threads than the machine has cores. `workers`: those of this job on this machine."""
-    threads = spec.roles.worker.threads
+    threads, hogwild = spec.roles.worker.cores, spec.roles.worker.hogwild
     if threads > 1 and workers * threads > cores:
-        each = max(1, cores // workers)
+        field, of_field = ("hogwild", hogwild) if hogwild > 1 else ("threads", threads)
+        each = max(1, cores * of_field // (workers * threads))
         yield Warning(
-            "/roles/worker/threads",
+            f"/roles/worker/{field}",
             f"{workers} worker{'s' * (workers > 1)} with {threads} threads each want {workers * threads} cores of {node}, which "
             f"has {cores}: threads that wait for a core make a step slower.",
             f"Set it to {each}.",

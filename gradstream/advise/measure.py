@@ -18,9 +18,9 @@ from gradstream.center.entries import Payload
 from gradstream.codecs import CODECS
 from gradstream.codecs.base import Codec
 from gradstream.input.data import Batches
+from gradstream.model.computing.scaled import problem_of
 from gradstream.model.flat_model import FlatModel
 from gradstream.model.problem import ModelProblem
-from gradstream.model.scaled import problem_of
 from gradstream.model.usercode import UserCode
 from gradstream.optim.flat import clipped
 from gradstream.spec import JobSpec
@@ -135,7 +135,7 @@ def _name(codec: Codec) -> str:
 def _bytes(spec: JobSpec, flat: FlatModel, codec: Codec, x: Tensor) -> int:
     if not x.numel():
         return 0  # the model is tables alone
-    layout = Layout.of(x, flat.buffers(), spec.roles.server.shards)
+    layout = Layout.of(x, flat.buffers(), spec.roles.shards)
     whole = Payload(x, flat.buffers())
     return sum(len(layout.encode(codec, layout.part(whole, k))) for k in range(layout.servers))
 

@@ -127,7 +127,7 @@ def _rounds(spec: JobSpec, mini_batches: int) -> int:
     return max(_MIN_ROUNDS, min(_MAX_ROUNDS, max(under_way, _MINI_BATCHES // mini_batches)))
 
 
-_ALIKE: dict[str, Any] = {"clip_norm": None, "groups": ()}
+_ALIKE: dict[str, Any] = {"clip_norm": None, "clip_parameter_norm": None, "groups": ()}
 """Settings of an optimizer that treats all parameters alike."""
 
 

@@ -113,6 +113,14 @@ def note_no_exports(spec: JobSpec, command: str) -> None:
         talk(f"note: export: {command} makes no exports; a job on the platform does: gradstream submit")
 
 
+def note_no_threads(spec: JobSpec, instead: str) -> None:
+    """Say what a command does in place of hogwild threads, to whose job has them."""
+    from gradstream.cli.terminal.output import talk
+
+    if spec.roles.worker.hogwild > 1:
+        talk(f"note: roles.worker.hogwild: {instead}; gradstream train and gradstream submit start the threads")
+
+
 def check_code(spec: JobSpec, source: str, overrides: list[str] | None, code: Path, *, sent: bool) -> None:
     """Say what looks wrong in the code; see `gradstream.jobfile.source.check_code`, and what it raises."""
     from gradstream.cli.terminal.output import talk

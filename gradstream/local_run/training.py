@@ -27,11 +27,11 @@ from gradstream.input.shuffled import batches_of
 from gradstream.local_run.rows import local_rows
 from gradstream.model import parts
 from gradstream.model.buffers import plain_name
+from gradstream.model.computing.precision import loss_scale
 from gradstream.model.ensemble import train_step
 from gradstream.model.flat_model import trained_dtype
-from gradstream.model.guard import ParameterGuard
-from gradstream.model.precision import loss_scale
-from gradstream.model.problem import backward, watched
+from gradstream.model.guard import ParameterGuard, watched
+from gradstream.model.problem import backward
 from gradstream.model.start import model_without_platform
 from gradstream.model.usercode import UserCode, blaming
 from gradstream.observations.histograms import Observations
@@ -152,6 +152,9 @@ class _Training:
         if math.isfinite(loss):
             if spec.optimizer.clip_norm is not None:
                 torch.nn.utils.clip_grad_norm_(self._model.parameters(), spec.optimizer.clip_norm)
+            if spec.optimizer.clip_parameter_norm is not None:
+                for p in self._trained:
+                    torch.nn.utils.clip_grad_norm_(p, spec.optimizer.clip_parameter_norm)
             for group, rate in zip(optimizer.param_groups, self._full_rate, strict=True):
                 group["lr"] = rate * self._schedule.factor(samples)
             optimizer.step()

@@ -37,16 +37,8 @@ BASE_DISTANCE = define_metric(
     "L2 norm of the center just before a push is applied minus its base, of a sample of pushes",
     "lower",
 )
-LOSS_SCALE = define_metric(
-    "train/loss_scale", "Loss scale", "1", "Factor on the loss under precision: fp16, by worker", drawn=False
-)
-OVERFLOWS = define_metric(
-    "train/overflows",
-    "Overflows",
-    "mini-batches",
-    "Mini-batches of a worker so far that made no step, as a gradient overflowed under precision: fp16",
-    drawn=False,
-)
+LOSS_SCALE = define_metric("train/loss_scale", "Loss scale", "1", "Factor on the loss in float16, by worker", drawn=False)
+OVERFLOWS = define_metric("train/overflows", "Overflows", "mini-batches", "Overflows in float16 so far, by worker", drawn=False)
 TOTAL = define_metric(
     "train/total_samples", "Total samples", "samples", "Samples that the whole job trains, unless it is stopped", drawn=False
 )
@@ -210,6 +202,9 @@ APPLY = define_metric(
 QUEUE = define_metric("server/queue", "Queued entries", "entries", "Entries of the log not handled yet, by shard", "lower")
 BUSY = define_metric("server/busy", "Busy share", "1", "Share of the time that a shard worked, since its last report")
 SLICE = define_metric("server/slice_bytes", "Slice size", "bytes", "Bytes of the slice of the center that a shard holds")
+LARGEST = define_metric(
+    "server/largest_bytes", "Largest parameter", "bytes", "Bytes of the largest parameter of a shard whose rule needs whole ones"
+)
 PUSHED = define_metric("ledger/pushed", "Pushes posted", "pushes", "Pushes posted so far, by worker")
 APPLIED = define_metric("ledger/applied", "Pushes applied", "pushes", "Pushes applied so far, by worker")
 DEFERRED = define_metric("ledger/deferred", "Pushes deferred", "pushes", "Pushes kept for a later step of the server, by worker")
@@ -284,9 +279,7 @@ BEHIND = define_metric(
     "Examples of a followed folder or stream that a worker has still to train, by worker",
     "lower",
 )
-EXPORTS_FAILED = define_metric(
-    "export/failed", "Failed exports", "exports", "Exports in a row whose part could not be stored, by shard", "lower"
-)
+EXPORTS_FAILED = define_metric("export/failed", "Failed exports", "exports", "Exports in a row not stored, by shard", "lower")
 LEADERLESS = define_metric(
     "data/leaderless", "Leaderless partitions", "partitions", "Partitions of a followed topic without a leader, by worker", "lower"
 )

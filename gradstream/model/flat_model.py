@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 
 import torch
@@ -44,6 +45,18 @@ class FlatModel:
                 p.data = view
         self._masters = self._parted(views)[1]
         self._buffers = ModelBuffers(model)
+        self.is_shared = False
+        """Models of other threads step on theta, too."""
+
+    def share(self, others: Sequence[FlatModel]) -> None:
+        """Let other models, built alike, train this theta. They keep buffers and gradients of their own."""
+        self.is_shared = True
+        for other in others:
+            other.is_shared = True
+            other.move(self.theta)
+            for theirs, mine in zip(other.model.parameters(), self.model.parameters(), strict=True):
+                if not mine.requires_grad:
+                    theirs.data = mine.data
 
     def move(self, theta: Tensor) -> None:
         """Make the parameters views of this vector, which holds their values already."""

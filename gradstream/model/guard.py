@@ -22,6 +22,8 @@ from torch import Tensor, nn
 
 from gradstream.errors import InvalidWorkload
 from gradstream.model.buffers import plain_name
+from gradstream.model.usercode import blaming
+from gradstream.process.exits import UserError
 
 GUIDE = "docs/guides/what-does-not-fit.md"
 _FIRST = 3
@@ -98,9 +100,11 @@ def _view_values(values: Tensor, stride: int) -> numpy.ndarray:
 class ParameterGuard:
     """Call `begin` before user code runs and `check` after it. Not for two of them at once."""
 
-    def __init__(self, model: nn.Module, always: bool = False, clock: Callable[[], float] = time.perf_counter) -> None:
-        """`always`: compare the values every time."""
-        self._model, self._always, self._clock = model, always, clock
+    def __init__(
+        self, model: nn.Module, always: bool = False, clock: Callable[[], float] = time.perf_counter, shared: bool = False
+    ) -> None:
+        """`always`: compare the values every time. `shared`: never, since other threads step on them meanwhile."""
+        self._model, self._always, self._clock, self._shared = model, always, clock, shared
         named = list(model.named_parameters())
         self._names = [plain_name(name) for name, _ in named]
         self._parameters = [p for _, p in named]
@@ -132,7 +136,7 @@ class ParameterGuard:
             if found is None:
                 found = self._homes[home.data_ptr()] = _Home(home, [p.data_ptr() for p in self._parameters])
             self._before = _Marks(self._before.versions, found.addresses)
-            self._sampled = found, found.sample()
+            self._sampled = None if self._shared else (found, found.sample())
         self._sums = self._summed() if self._looks() else None
 
     def check(self) -> None:
@@ -159,6 +163,8 @@ class ParameterGuard:
         return bool(self._frozen) and any([p.requires_grad for p in self._frozen])
 
     def _looks(self) -> bool:
+        if self._shared:
+            return False
         self._count += 1
         if self._always or self._count == 1 or (self._count <= _FIRST and self._spent < _FIRST_SECONDS):
             return True
@@ -204,6 +210,23 @@ class ParameterGuard:
         sums = [_sum_of(p, trained) for p, trained in zip(self._parameters, self._trained, strict=True)]
         self._spent += self._clock() - began
         return sums
+
+
+def watched(guard: ParameterGuard, home: Tensor | None, step: Callable[[], float]) -> float:
+    """The loss that a step returns. Raises: UserError, if user code raises in it or changes parameters by itself."""
+    guard.begin(home)
+    try:
+        loss = step()
+    except UserError:
+        _check(guard)  # a change in place often ends as an error of autograd, which says less
+        raise
+    _check(guard)
+    return loss
+
+
+def _check(guard: ParameterGuard) -> None:
+    with blaming("loss()"):
+        guard.check()
 
 
 def _modules(model: nn.Module) -> set[tuple[str, int]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -23,11 +23,10 @@ from gradstream.model import ensemble, parts
 from gradstream.model.core_share import OnCore
 from gradstream.model.early import EarlyGradients
 from gradstream.model.flat_model import FlatModel
-from gradstream.model.guard import GUIDE, ParameterGuard
+from gradstream.model.guard import GUIDE, ParameterGuard, watched
 from gradstream.model.usercode import UserCode, blaming
 from gradstream.observations.histograms import Observations
 from gradstream.observations.recording import recording
-from gradstream.process.exits import UserError
 from gradstream.train.problem import Gradient
 
 if TYPE_CHECKING:
@@ -44,21 +43,12 @@ def backward(loss: Tensor) -> None:
         loss.backward()  # type: ignore[no-untyped-call]
 
 
-def watched(guard: ParameterGuard, home: Tensor | None, step: Callable[[], float]) -> float:
-    """The loss that a step returns. Raises: UserError, if user code raises in it or changes parameters by itself."""
-    guard.begin(home)
-    try:
-        loss = step()
-    except UserError:
-        _check(guard)  # a change in place often ends as an error of autograd, which says less
-        raise
-    _check(guard)
-    return loss
+class Minibatch(NamedTuple):
+    """A mini-batch as the model gets it."""
 
-
-def _check(guard: ParameterGuard) -> None:
-    with blaming("loss()"):
-        guard.check()
+    position: int
+    shares: list[parts.MicroBatch]
+    examples: int
 
 
 class ModelProblem:
@@ -76,7 +66,7 @@ class ModelProblem:
         """`at_once`: examples that the model computes with at a time; None: whole mini-batches. `rows`: None: the model has no
         tables."""
         self._code, self._flat, self._batches, self._at_once, self._rows = code, flat, batches, at_once, rows
-        self._guard, self._observed = ParameterGuard(flat.model), Observations()
+        self._guard, self._observed = ParameterGuard(flat.model, shared=flat.is_shared), Observations()
         self._pass = 0
         """That the last mini-batch is of: an epoch, or a portion of data that grows."""
         self.passes_over = 0
@@ -87,7 +77,7 @@ class ModelProblem:
         """Modules are looked at instead of told for each mini-batch that they train, which takes thirty times as long."""
         self._wait_for_push: Callable[[], None] = lambda: None
         self._early: EarlyGradients | None = None
-        self._ahead = BatchesAhead(self._fetch, self._name if rows and code.ids else None, self._may_take_early)
+        self._ahead = BatchesAhead(self._fetch, self._name if rows and code.ids else None, self.may_take_early)
         self.total = batches.total
         self.per_epoch = batches.per_epoch
         self.total_samples = batches.total_samples
@@ -100,28 +90,38 @@ class ModelProblem:
 
     def gradient(self, position: int) -> Gradient:
         """Raises: UserError, if the workload raises or changes parameters by itself. FetcherLost."""
-        shares, examples = self._taken(position)
-        if self._early and len(shares) == 1:
-            loss = self._step(position, examples, shares, self._early.during(backward))
-            return Gradient(self._early.gathered(), loss, examples)
-        loss = self._step(position, examples, shares, backward)
+        return self.gradient_of(self.take(position))
+
+    def gradient_of(self, taken: Minibatch) -> Gradient:
+        """Return the gradient over a mini-batch that was taken. Raises: UserError."""
+        if self._early and len(taken.shares) == 1:
+            loss = self._step(taken, self._early.during(backward))
+            return Gradient(self._early.gathered(), loss, taken.examples)
+        loss = self._step(taken, backward)
         self._wait_for_push()
-        return Gradient(self._flat.gather_gradient(), loss, examples)
+        return Gradient(self._flat.gather_gradient(), loss, taken.examples)
 
     def differentiate(self, position: int) -> tuple[float, int]:
         """Raises: as `gradient`."""
-        shares, examples = self._taken(position)
-        return self._step(position, examples, shares, backward), examples
+        taken = self.take(position)
+        return self.loss_of(taken), taken.examples
 
-    def _step(self, position: int, examples: int, shares: list[parts.MicroBatch], backward: Callable[[Tensor], None]) -> float:
-        step = partial(ensemble.train_step, self._flat.model, shares, self._loss, backward)
+    def loss_of(self, taken: Minibatch) -> float:
+        """Return the loss over a mini-batch that was taken, and leave its gradient in pieces. Raises: UserError."""
+        return self._step(taken, backward)
+
+    def _step(self, taken: Minibatch, backward: Callable[[Tensor], None]) -> float:
+        self._flat.refresh()
+        if not all([module.training for module in self._modules]):
+            self._flat.model.train()
+        step = partial(ensemble.train_step, self._flat.model, taken.shares, self._loss, backward)
         if self.on_core:
-            self.on_core.begin(position)
+            self.on_core.begin(taken.position)
         loss = watched(self._guard, self._flat.theta, step)
         if self._rows:
-            self._rows.end_batch(examples)
+            self._rows.end_batch(taken.examples)
         if self.on_core:
-            self.on_core.end(position)
+            self.on_core.end(taken.position)
         return loss
 
     def _loss(self, model: nn.Module, batch: Any) -> Tensor:
@@ -171,8 +171,8 @@ class ModelProblem:
         if self._batches.followed:
             self._batches.followed.go_to(position, place)
 
-    def _taken(self, position: int) -> tuple[list[parts.MicroBatch], int]:
-        """The mini-batch as the model gets it, and how many examples it has; the model is ready for it."""
+    def take(self, position: int) -> Minibatch:
+        """Take the mini-batch number `position`, whose turn it is. Raises: UserError, FetcherLost."""
         self._pass, self.passes_over = position // self.per_epoch, (position + 1) // self.per_epoch
         self._enter_epoch(self._pass)
         batch, examples, named = self._ahead.take(position)
@@ -184,10 +184,7 @@ class ModelProblem:
                 self.passes_over = self._batches.followed.passes_until(position)
         if self._rows and named is not None:
             self._rows.use(named)
-        self._flat.refresh()
-        if not all([module.training for module in self._modules]):
-            self._flat.model.train()
-        return shares, examples
+        return Minibatch(position, shares, examples)
 
     def _fetch(self, position: int) -> tuple[Any, int]:
         """Raises: UserError, FetcherLost."""
@@ -197,8 +194,10 @@ class ModelProblem:
         self.data_seconds += time.perf_counter() - began
         return fetched
 
-    def _may_take_early(self, position: int) -> bool:
-        """False after the end, for what is not there yet or comes in turn, and before on_epoch, which may change the data."""
+    def may_take_early(self, position: int) -> bool:
+        """Return whether a mini-batch may be taken before its turn.
+
+        False after the end, for what is not there yet or comes in turn, and before on_epoch, which may change the data."""
         if self._batches.followed and self._batches.followed.takes_in_turn:
             return False
         enters_epoch = self._code.on_epoch is not None and position // self.per_epoch != self._epoch

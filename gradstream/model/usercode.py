@@ -17,9 +17,9 @@ from gradstream.errors import InvalidWorkload, PlaneLost
 from gradstream.input import randomness
 from gradstream.input.gather import Batching
 from gradstream.model import ensemble
-from gradstream.model.blocks import apply_to_blocks, recompute
+from gradstream.model.computing.blocks import apply_to_blocks, recompute
+from gradstream.model.computing.precision import check_precision, narrowed
 from gradstream.model.flat_model import parameter_shapes, trained_dtype
-from gradstream.model.precision import check_precision, narrowed
 from gradstream.process.begin import seed_of
 from gradstream.process.exits import UserError
 from gradstream.spec import JobSpec

@@ -41,8 +41,9 @@ class FlatOptimizer:
             return
         for group in self._optimizer.param_groups:
             group["lr"] = self._lr * factor * group["lr_factor"]
+        longest = self._spec.clip_parameter_norm
         for parameter, view in zip(self._parameters, self._views(direction), strict=True):
-            parameter.grad = view
+            parameter.grad = view if longest is None else clipped(view, longest)
         self._optimizer.step()
         for parameter in self._parameters:
             parameter.grad = None

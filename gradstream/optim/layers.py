@@ -46,15 +46,23 @@ class LayerSteps(torch.optim.Optimizer):
 
 class LarsSteps(LayerSteps):
     def _step(self, w: Tensor, g: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
-        decay = group["weight_decay"]
-        scale = torch.ones((), dtype=w.dtype, device=w.device)
-        if group["adapt"]:
+        decay, rate = group["weight_decay"], group["lr"]
+        v = _kept(state, "momentum_buffer", w).mul_(group["momentum"])  # and no vector more: passes over memory are what costs
+        if w.is_cuda and group["adapt"]:
             length, steepness = vector_norm(w), vector_norm(g)
             factor = group["trust"] * length / (steepness + decay * length)
-            scale = torch.where((length > 0) & (steepness > 0), factor, scale)
-        v = _kept(state, "momentum_buffer", w)
-        v.mul_(group["momentum"]).add_(g.add(w, alpha=decay).mul_(group["lr"] * scale))
+            scale = rate * torch.where((length > 0) & (steepness > 0), factor, torch.ones_like(factor))
+            v.addcmul_(g, scale).addcmul_(w, scale * decay)
+        else:
+            scale = rate * (_trust(float(vector_norm(w)), float(vector_norm(g)), group["trust"], decay) if group["adapt"] else 1.0)
+            v.add_(g, alpha=scale)
+            if decay:
+                v.add_(w, alpha=scale * decay)
         w.sub_(v)
+
+
+def _trust(length: float, steepness: float, trust: float, decay: float) -> float:
+    return trust * length / (steepness + decay * length) if length > 0 and steepness > 0 else 1.0
 
 
 class LambSteps(LayerSteps):

@@ -33,6 +33,11 @@ class Optimizer(BoundedPart, frozen=True):
     clip_norm: Number | None = Field(
         None, gt=0, description="Clip the update to this L2 norm; the server clips the mean of the pushes; default: no clipping"
     )
+    clip_parameter_norm: Number | None = Field(
+        None,
+        gt=0,
+        description="Clip the update of each parameter of the model to this L2 norm; default: no clipping",
+    )
     groups: tuple[ParameterGroup, ...] = Field(
         (), max_length=1000, description="Other learning rates and weight decays for parameters, by patterns of their names"
     )
@@ -40,7 +45,9 @@ class Optimizer(BoundedPart, frozen=True):
     """State vectors as long as theta, by torch's names."""
     couples_layers: ClassVar[bool] = False
     """A step takes a norm of each parameter, or needs it as a matrix."""
-    _OWN: ClassVar[frozenset[str]] = frozenset({"name", "lr", "clip_norm", "groups", "momentum_correction", "adamw"})
+    _OWN: ClassVar[frozenset[str]] = frozenset(
+        {"name", "lr", "clip_norm", "clip_parameter_norm", "groups", "momentum_correction", "adamw"}
+    )
 
     @property
     def is_plain(self) -> bool:
@@ -50,7 +57,9 @@ class Optimizer(BoundedPart, frozen=True):
     @property
     def sees(self) -> Sees:
         """Decides where the vector may be cut between servers (`gradstream.center.parameters.slices`)."""
-        return "matrix" if self.couples_layers else "parameter" if self.groups else "element"
+        if self.couples_layers or self.clip_parameter_norm is not None:
+            return "matrix"
+        return "parameter" if self.groups else "element"
 
     def build(self, named: Named, lr: float, workers: int = 1) -> torch.optim.Optimizer:
         """The torch optimizer over these parameters; `lr` is used unless the job file names one here. Clipping is the caller's.
@@ -117,7 +126,7 @@ class Sgd(Optimizer, frozen=True):
 
     @property
     def is_plain(self) -> bool:
-        return not (self.momentum or self.momentum_correction or self.weight_decay or self.groups)
+        return not (self.momentum or self.momentum_correction or self.weight_decay or self.sees != "element")
 
 
 class Adagrad(Optimizer, frozen=True):

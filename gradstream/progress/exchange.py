@@ -66,6 +66,8 @@ class ShardSums(BaseModel, frozen=True):
     """The running sums of one shard."""
 
     slice_bytes: int | None = None
+    largest_bytes: int = 0
+    """Bytes of its largest parameter; 0: any place may be cut, or it is not known."""
     since: float = 0.0
     """The time when it had its slice, by its clock."""
     until: float = 0.0
@@ -78,6 +80,8 @@ class ShardSums(BaseModel, frozen=True):
         match point.name:
             case metrics.SLICE.name:
                 return self.model_copy(update={"slice_bytes": max(0, int(point.value)), "since": point.time})
+            case metrics.LARGEST.name:
+                return self.model_copy(update={"largest_bytes": max(0, int(point.value))})
             case metrics.APPLY.name:  # the mean of those since its last report
                 seconds = self.seconds + point.value * (point.step - self.entries)
                 return self.model_copy(update={"entries": point.step, "seconds": seconds, "until": point.time})
@@ -123,6 +127,12 @@ class Figures(BaseModel):
         known = [shard.slice_bytes for shard in self.shards.values() if shard.slice_bytes is not None]
         return sum(known) if known else None
 
+    @property
+    def largest_share(self) -> float:
+        """Share of the largest parameter in the center, where servers need whole ones; 0: not known."""
+        largest = max((shard.largest_bytes for shard in self.shards.values()), default=0)
+        return min(1.0, largest / self.center_bytes) if self.center_bytes else 0.0
+
     def exchange(self) -> Exchange | None:
         """None before the first push."""
         if not self.pushes:
@@ -145,7 +155,7 @@ _SUMS = {
     metrics.RAW.name: "raw_bytes",
     metrics.RECEIVED.name: "received_bytes",
 }
-_OF_SHARDS = frozenset({metrics.SLICE.name, metrics.APPLY.name, metrics.QUEUE.name})
+_OF_SHARDS = frozenset({metrics.SLICE.name, metrics.LARGEST.name, metrics.APPLY.name, metrics.QUEUE.name})
 FIGURES = frozenset({*_SUMS, *_OF_SHARDS, metrics.CODEC_ERROR.name})
 """Metrics that `Figures` uses; it ignores others."""
 

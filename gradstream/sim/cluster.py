@@ -20,6 +20,7 @@ import greenlet
 from gradstream.center.entries import Checkpoint, Entry, Leave, Payload, Push, Response
 from gradstream.center.ledger import Decision
 from gradstream.center.positions import taken_at
+from gradstream.hogwild.replica import make_replica
 from gradstream.observations.passes import ClosedPass
 from gradstream.sim.agenda import Agenda, Comes, FromWorker, Lost, WorkerFailure
 from gradstream.sim.center import Settled, ShardedCenter
@@ -34,7 +35,6 @@ from gradstream.train.link import Link
 from gradstream.train.link_events import LinkEvents
 from gradstream.train.loop import train
 from gradstream.train.problem import Problem, parameters_of
-from gradstream.train.replica import Replica
 
 Problems = Callable[[JobSpec, int], Problem]
 
@@ -184,7 +184,7 @@ class Simulation:
             self._losses[rank].append(loss)
             self._watching.lost(loss)
 
-        replica = Replica(self._spec, problem, on_loss)
+        replica = make_replica(self._spec, problem, on_loss)
         link = Link(self._spec, port, replica, rank, incarnation, _KeptStates(self._saved, rank))
         theta = Payload(problem.theta, replica.model.buffers()) if proposes else None
 

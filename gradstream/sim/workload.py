@@ -25,9 +25,9 @@ from gradstream.center.tables.payload import FoundRows, RowGradients, RowKeys
 from gradstream.evaluation.scoring import Scorer
 from gradstream.input import randomness
 from gradstream.input.data import Batches, never_empty
+from gradstream.model.computing.scaled import ScaledProblem, problem_of
 from gradstream.model.flat_model import FlatModel
 from gradstream.model.problem import ModelProblem
-from gradstream.model.scaled import ScaledProblem, problem_of
 from gradstream.model.start import model_without_platform
 from gradstream.model.tables import working_rows
 from gradstream.model.usercode import UserCode, blaming

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gradstream.optim.schedule import Cosine
 from gradstream.optim.spec import Sgd
+from gradstream.spec.values import MAX_SHARDS
 
 if TYPE_CHECKING:
     from gradstream.spec.job import JobSpec
@@ -31,13 +32,37 @@ def check(spec: JobSpec) -> None:
         raise ValueError("roles.server.count: auto goes by cores; with roles.server.device: cuda, say how many GPUs to take")
     if spec.stop.patience is not None and spec.best is None:
         raise ValueError("stop.patience: say what has to become better, e.g. best: {metric: eval/loss}")
+    _check_serverless(spec)
     _check_endless(spec)
     _check_optimizers(spec)
     _check_layers(spec)
     _check_pipeline(spec)
+    _check_hogwild(spec)
+    _check_arithmetic(spec)
     for key in spec.env:
         if _RESERVED_ENV.search(key) or not re.fullmatch(r"[A-Za-z_]\w*", key):
             raise ValueError(f"env.{key}: this name is reserved or not a variable's name")
+
+
+def _check_serverless(spec: JobSpec) -> None:
+    """Refuse what only servers can do."""
+    if not spec.roles.serverless:
+        return
+    gate, remedy = spec.effective_gate, "or take roles.server.count: 1"
+    if gate.mode != "bsp":
+        raise ValueError(f"roles.server.count: without servers all workers take turns, not {gate.mode}; set gate: bsp, {remedy}")
+    if gate.quorum is not None:
+        raise ValueError(f"gate.quorum: without servers each turn waits for all workers; remove it, {remedy}")
+    if spec.roles.server.device != "cpu":
+        raise ValueError(f"roles.server.device: without servers the workers hold the shards, in shared memory; remove it, {remedy}")
+    if spec.tables:
+        raise ValueError(f"tables: embedding tables need servers; remove them, {remedy}")
+    if spec.on_worker_loss == "continue":
+        raise ValueError(f"on_worker_loss: a lost worker takes its shard with it; take restart, {remedy}")
+    if spec.roles.worker.hogwild > 1:
+        raise ValueError(f"roles.worker.hogwild: all workers train in one center, which threads would move; remove it, {remedy}")
+    if spec.roles.worker.count > MAX_SHARDS:
+        raise ValueError(f"roles.worker.count: without servers at most {MAX_SHARDS} workers can be had; lower it, {remedy}")
 
 
 def _check_endless(spec: JobSpec) -> None:
@@ -62,6 +87,35 @@ def _check_pipeline(spec: JobSpec) -> None:
         raise ValueError("gate.max_staleness: with pipeline 1 every push is at least 1 behind, so 1 drops all; take 2 or more")
 
 
+def _check_hogwild(spec: JobSpec) -> None:
+    """Refuse threads that would share nothing, or what they cannot share."""
+    name, threads, place = spec.strategy.name, spec.roles.worker.hogwild, "roles.worker.hogwild"
+    if threads == 1:
+        return
+    if spec.strategy.hogwild is None:
+        raise ValueError(f"{place}: a round of '{name}' has no steps that threads could share; raise roles.worker.count instead")
+    if spec.roles.worker.device == "cuda":
+        raise ValueError(f"{place}: threads share the parameters in the memory of CPUs; set roles.worker.device: cpu, or remove it")
+    if spec.tables:
+        raise ValueError(f"{place}: one thread of a worker looks up the rows of embedding tables; raise roles.worker.count instead")
+    if spec.strategy.averages_optimizers:
+        raise ValueError(f"{place}: each thread has its own optimizer, and a push averages one of each worker; take inner: keep")
+    window = spec.strategy.steps_per_push()
+    if spec.strategy.hogwild == "steps" and window is not None and window < threads:
+        raise ValueError(f"{place}: a push after {window} steps leaves some of {threads} threads idle; raise strategy.window")
+
+
+def _check_arithmetic(spec: JobSpec) -> None:
+    if spec.precision == "fp16" and spec.tables:
+        raise ValueError("precision: fp16 scales the loss, and with it the gradients of embedding rows; take bf16")
+    if spec.roles.worker.hogwild == 1:
+        return
+    if spec.precision == "fp16":
+        raise ValueError("precision: fp16 has one loss scale for a worker, and hogwild threads would each need one; take bf16")
+    if spec.recompute != "none":
+        raise ValueError("recompute: hogwild threads share random numbers, so dropout could not be repeated; remove it, or hogwild")
+
+
 def _check_optimizers(spec: JobSpec) -> None:
     name, by_server = spec.strategy.name, spec.strategy.descends == "server"
     if by_server and spec.roles.server.optimizer is not None:
@@ -78,6 +132,8 @@ def _check_optimizers(spec: JobSpec) -> None:
     ):
         if isinstance(optimizer, Sgd):
             _check_sgd(spec, place, optimizer, on_server)
+        if optimizer and optimizer.clip_norm is not None and optimizer.clip_parameter_norm is not None:
+            raise ValueError(f"{place}.clip_parameter_norm: it would clip what clip_norm has clipped already; give one of them")
         if optimizer and optimizer.clip_norm is not None and spec.members > 1:
             raise ValueError(f"{place}.clip_norm: a norm is taken of all members together, which would couple them; remove it")
         if optimizer and optimizer.clip_norm is not None and on_server and spec.roles.server.count != 1:

@@ -159,6 +159,11 @@ class JobSpec(SpecPart, frozen=True):
         return math.ceil(self.batch_size / self.accumulate)
 
     @property
+    def threads_at_once(self) -> int:
+        """Mini-batches of a worker that its hogwild threads compute at once; 1 with a strategy that shares nothing among them."""
+        return self.roles.worker.hogwild if self.strategy.hogwild else 1
+
+    @property
     def drops_overflows(self) -> bool:
         """A pushed gradient that is not finite is an overflow in float16: dropped and counted, whatever `on_nan` says of losses."""
         return self.precision == "fp16" and self.strategy.descends == "server"

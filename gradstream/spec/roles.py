@@ -17,7 +17,8 @@ class ServerRole(SpecPart, frozen=True):
     count: ShardCount = Field(
         1,
         description="Server processes, with one shard of the parameters each. auto: the platform chooses by the model's size and "
-        "the free cores; the job starts with one server, and restarts once if more are worth it",
+        "the free cores; the job starts with one server, and restarts once if more are worth it. 0: each worker holds a shard, in "
+        "shared memory on one machine; needs the gate bsp",
     )
     optimizer: AnyOptimizer | None = Field(
         None,
@@ -32,7 +33,7 @@ class ServerRole(SpecPart, frozen=True):
 
     @property
     def shards(self) -> int:
-        """The number of them; 1 as long as `auto` has not been resolved."""
+        """The number of them; 1 as long as `auto` has not been resolved. See `Roles.shards` where the job may have no servers."""
         return 1 if self.count == "auto" else self.count
 
 
@@ -44,6 +45,18 @@ class WorkerRole(SpecPart, frozen=True):
         "auto", description="Device of each worker. auto: a GPU if the node has a free one, else the CPU"
     )
     threads: int = Field(1, ge=1, le=256, description="CPU threads of each worker")
+    hogwild: int = Field(
+        1,
+        ge=1,
+        le=64,
+        description="Threads of each worker that step on the same parameters without a lock; they share the steps of a window. "
+        "Each has its own model, and as many CPU threads as `threads` says. 1: one loop, whose results can be repeated",
+    )
+
+    @property
+    def cores(self) -> int:
+        """CPU cores that a worker keeps busy."""
+        return self.threads * self.hogwild
 
 
 class Roles(SpecPart, frozen=True):
@@ -51,3 +64,13 @@ class Roles(SpecPart, frozen=True):
 
     server: ServerRole = ServerRole()
     worker: WorkerRole = WorkerRole()
+
+    @property
+    def serverless(self) -> bool:
+        """True if there are no servers: worker k holds shard k."""
+        return self.server.count == 0
+
+    @property
+    def shards(self) -> int:
+        """Shards of the center, whichever processes hold them."""
+        return self.worker.count if self.serverless else self.server.shards

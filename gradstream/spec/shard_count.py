@@ -50,7 +50,7 @@ def choose(spec: JobSpec, nbytes: int, hosts: Sequence[Host], largest: float = 0
     """Choose the number of shards. `nbytes`: of the whole center. `hosts`: those with workers; shards lie on them in turn.
     `largest`: share of the largest parameter in it, if the servers' optimizer needs whole ones; 0: not known."""
     work = nbytes * _per_byte(spec, len(hosts))
-    spare = sum(max(0, host.cpus - host.workers * spec.roles.worker.threads) for host in hosts)
+    spare = sum(max(0, host.cpus - host.workers * spec.roles.worker.cores) for host in hosts)
     most = max(1, min(MAX_AUTO_SHARDS, spare))
     costs = {
         shards: work * max(1 / shards, largest_share(spec, largest)) + MESSAGE * (shards - 1)

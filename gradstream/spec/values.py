@@ -133,14 +133,14 @@ MAX_SHARDS = 256
 def _shards(given: Any) -> Any:
     if given == "auto":
         return given
-    if isinstance(given, int | float) and not isinstance(given, bool) and 1 <= given <= MAX_SHARDS and given == int(given):
+    if isinstance(given, int | float) and not isinstance(given, bool) and 0 <= given <= MAX_SHARDS and given == int(given):
         return int(given)
-    raise ValueError(f"must be a whole number from 1 to {MAX_SHARDS}, or 'auto', not {shorten(given)}")
+    raise ValueError(f"must be a whole number from 0 to {MAX_SHARDS}, or 'auto', not {shorten(given)}")
 
 
 ShardCount = Annotated[
     int | Literal["auto"],
     BeforeValidator(_shards),
-    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1, "maximum": MAX_SHARDS}, {"type": "string", "const": "auto"}]}),
+    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 0, "maximum": MAX_SHARDS}, {"type": "string", "const": "auto"}]}),
 ]
 """`auto`: chosen when the model's size is known (`gradstream.spec.shard_count`), once for the life of the job."""

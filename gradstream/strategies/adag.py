@@ -15,13 +15,14 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from gradstream.bounds import Count
-from gradstream.strategies.base import Recurrence, ServerSide, Strategy, WorkerSide
+from gradstream.strategies.base import Hogwild, Recurrence, ServerSide, Strategy, WorkerSide
 
 
 class Adag(Strategy, frozen=True):
     """Accumulated gradient normalization: the mean of a window of local steps."""
 
     name: Literal["adag"] = "adag"
+    hogwild: ClassVar[Hogwild | None] = "steps"
     recurrence: ClassVar[Recurrence] = "windows"
     window: Count = Field(12, ge=1, description="Local steps per push (lambda)")
 

@@ -12,7 +12,7 @@ Source: Dean et al. 2012, "Large Scale Distributed Deep Networks", with n_push =
 from typing import ClassVar, Literal
 
 from gradstream.gate import Mode
-from gradstream.strategies.base import Recurrence, ServerSide, Strategy, WorkerSide
+from gradstream.strategies.base import Hogwild, Recurrence, ServerSide, Strategy, WorkerSide
 
 
 class Async(Strategy, frozen=True):
@@ -21,6 +21,7 @@ class Async(Strategy, frozen=True):
     name: Literal["async"] = "async"
     gates: ClassVar[frozenset[Mode]] = frozenset({"ssp", "asp"})
     descends: ClassVar[Literal["worker", "server"]] = "server"
+    hogwild: ClassVar[Hogwild | None] = "gradients"
     recurrence: ClassVar[Recurrence] = "gradients"
 
     def round(self, w: WorkerSide, ps: ServerSide) -> None:

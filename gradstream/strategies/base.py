@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 Side = Literal["worker", "server"]
+Hogwild = Literal["steps", "gradients"]
+"""Work of a round that the hogwild threads of a worker share."""
 Recurrence = Literal["serial", "gradients", "windows", "averages", "epochs", "elastic", "gathered", "merged"]
 """How a strategy behaves near a minimum. Each has a stability limit in `gradstream.advise.limits`.
 
@@ -171,6 +173,9 @@ class Strategy(BoundedPart, frozen=True):
     """direction: the residual of a lossy codec may come with the next push; parameters: nothing may be missing."""
     workers: ClassVar[int | None] = None
     """The only number of workers it runs with; None: any."""
+    hogwild: ClassVar[Hogwild | None] = None
+    """steps: a round takes its mini-batches by `w.local` only, and threads share those. gradients: it pulls, and pushes one
+    `w.grad()`; each thread pushes one. None: neither, so job files refuse such threads."""
     keeps_base: ClassVar[bool] = False
     """The server keeps the center that each worker holds: one more copy of the model per worker."""
     pulls_every_round: ClassVar[bool] = True

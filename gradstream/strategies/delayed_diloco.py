@@ -16,7 +16,7 @@ from pydantic import Field
 from gradstream.bounds import Count
 from gradstream.gate import Mode
 from gradstream.optim.spec import Optimizer, Sgd
-from gradstream.strategies.base import Recurrence, ServerSide, ShardSide, Strategy, Updates, WorkerSide
+from gradstream.strategies.base import Hogwild, Recurrence, ServerSide, ShardSide, Strategy, Updates, WorkerSide
 
 
 class DelayedDiLoCo(Strategy, frozen=True):
@@ -25,6 +25,7 @@ class DelayedDiLoCo(Strategy, frozen=True):
     name: Literal["delayed_diloco"] = "delayed_diloco"
     gates: ClassVar[frozenset[Mode]] = frozenset({"ssp", "asp"})
     server_optimizer: ClassVar[Optimizer] = Sgd(lr=0.7, momentum=0.9, nesterov=True)
+    hogwild: ClassVar[Hogwild | None] = "steps"
     recurrence: ClassVar[Recurrence] = "gathered"
     symbols: ClassVar[dict[str, str]] = {"h": "window"}
     window: Count = Field(50, ge=1, description="Local steps per push (H)")

@@ -16,7 +16,7 @@ from pydantic import Field
 from gradstream.bounds import Count
 from gradstream.gate import Gate, Mode
 from gradstream.optim.spec import Optimizer, Sgd
-from gradstream.strategies.base import Recurrence, ServerSide, Strategy, WorkerSide
+from gradstream.strategies.base import Hogwild, Recurrence, ServerSide, Strategy, WorkerSide
 
 
 class DiLoCo(Strategy, frozen=True):
@@ -26,6 +26,7 @@ class DiLoCo(Strategy, frozen=True):
     gates: ClassVar[frozenset[Mode]] = frozenset({"bsp"})
     gate: ClassVar[Gate] = Gate(mode="bsp")
     server_optimizer: ClassVar[Optimizer] = Sgd(lr=0.7, momentum=0.9, nesterov=True)
+    hogwild: ClassVar[Hogwild | None] = "steps"
     recurrence: ClassVar[Recurrence] = "averages"
     symbols: ClassVar[dict[str, str]] = {"h": "window"}
     window: Count = Field(50, ge=1, description="Local steps per round (H); 500 in the paper")

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from gradstream.bounds import Count, Number
 from gradstream.gate import Mode
-from gradstream.strategies.base import ServerSide, ShardSide, Strategy, Updates, WorkerSide
+from gradstream.strategies.base import Hogwild, ServerSide, ShardSide, Strategy, Updates, WorkerSide
 
 
 class Distance(Strategy, frozen=True):
@@ -25,6 +25,7 @@ class Distance(Strategy, frozen=True):
     name: Literal["distance"] = "distance"
     gates: ClassVar[frozenset[Mode]] = frozenset({"ssp", "asp"})
     keeps_base: ClassVar[bool] = True
+    hogwild: ClassVar[Hogwild | None] = "steps"
     window: Count = Field(5, ge=1, description="Local steps per push (lambda)")
     gamma: Number = Field(1e-4, gt=0, description="Squared distance of a weight at which its step is halved")
 

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from gradstream.bounds import Count
 from gradstream.gate import Mode
-from gradstream.strategies.base import Recurrence, ServerSide, ShardSide, Strategy, Updates, WorkerSide
+from gradstream.strategies.base import Hogwild, Recurrence, ServerSide, ShardSide, Strategy, Updates, WorkerSide
 
 
 class DynSgd(Strategy, frozen=True):
@@ -23,6 +23,7 @@ class DynSgd(Strategy, frozen=True):
 
     name: Literal["dynsgd"] = "dynsgd"
     gates: ClassVar[frozenset[Mode]] = frozenset({"ssp", "asp"})
+    hogwild: ClassVar[Hogwild | None] = "steps"
     recurrence: ClassVar[Recurrence] = "windows"
     divides_by_staleness: ClassVar[bool] = True
     window: Count = Field(5, ge=1, description="Local steps per push (lambda)")

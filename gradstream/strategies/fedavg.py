@@ -16,7 +16,7 @@ from pydantic import Field
 
 from gradstream.bounds import Count
 from gradstream.gate import Gate, Mode
-from gradstream.strategies.base import Recurrence, ServerSide, Strategy, WorkerSide
+from gradstream.strategies.base import Hogwild, Recurrence, ServerSide, Strategy, WorkerSide
 
 
 class FedAvg(Strategy, frozen=True):
@@ -25,6 +25,7 @@ class FedAvg(Strategy, frozen=True):
     name: Literal["fedavg"] = "fedavg"
     gates: ClassVar[frozenset[Mode]] = frozenset({"bsp"})
     gate: ClassVar[Gate] = Gate(mode="bsp")
+    hogwild: ClassVar[Hogwild | None] = "steps"
     recurrence: ClassVar[Recurrence] = "epochs"
     epochs: Count = Field(1, ge=1, description="Passes of a worker over its own examples per round (E)")
 

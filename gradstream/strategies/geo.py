@@ -17,7 +17,7 @@ from pydantic import Field, model_validator
 
 from gradstream.bounds import Count
 from gradstream.gate import Mode
-from gradstream.strategies.base import Recurrence, ServerSide, ShardSide, Side, Strategy, Updates, WorkerSide
+from gradstream.strategies.base import Hogwild, Recurrence, ServerSide, ShardSide, Side, Strategy, Updates, WorkerSide
 
 
 class Geo(Strategy, frozen=True):
@@ -27,6 +27,7 @@ class Geo(Strategy, frozen=True):
     gates: ClassVar[frozenset[Mode]] = frozenset({"bsp", "asp"})
     pulls_every_round: ClassVar[bool] = False
     optimizers: ClassVar[frozenset[Side]] = frozenset({"worker"})
+    hogwild: ClassVar[Hogwild | None] = "steps"
     recurrence: ClassVar[Recurrence] = "merged"
     symbols: ClassVar[dict[str, str]] = {"k": "window"}
     window: Count = Field(100, ge=1, description="Local steps between merges (k); 400 in PaddleRec")

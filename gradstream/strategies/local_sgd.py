@@ -17,7 +17,7 @@ from pydantic import Field
 
 from gradstream.bounds import Count
 from gradstream.gate import Gate, Mode
-from gradstream.strategies.base import Recurrence, ServerSide, Strategy, WorkerSide
+from gradstream.strategies.base import Hogwild, Recurrence, ServerSide, Strategy, WorkerSide
 
 
 class LocalSgd(Strategy, frozen=True):
@@ -26,6 +26,7 @@ class LocalSgd(Strategy, frozen=True):
     name: Literal["local_sgd"] = "local_sgd"
     gates: ClassVar[frozenset[Mode]] = frozenset({"bsp"})
     gate: ClassVar[Gate] = Gate(mode="bsp")
+    hogwild: ClassVar[Hogwild | None] = "steps"
     recurrence: ClassVar[Recurrence] = "averages"
     symbols: ClassVar[dict[str, str]] = {"h": "window"}
     window: Count | None = Field(16, ge=1, description="Local steps between averages (H); null: one average at the end")

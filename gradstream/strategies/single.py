@@ -12,7 +12,7 @@ from pydantic import Field
 
 from gradstream.bounds import Count
 from gradstream.gate import Mode
-from gradstream.strategies.base import Recurrence, ServerSide, ShardSide, Side, Strategy, Updates, WorkerSide
+from gradstream.strategies.base import Hogwild, Recurrence, ServerSide, ShardSide, Side, Strategy, Updates, WorkerSide
 
 
 class Single(Strategy, frozen=True):
@@ -23,6 +23,7 @@ class Single(Strategy, frozen=True):
     pushes: ClassVar[Literal["direction", "parameters"]] = "parameters"
     workers: ClassVar[int | None] = 1
     optimizers: ClassVar[frozenset[Side]] = frozenset({"worker"})
+    hogwild: ClassVar[Hogwild | None] = "steps"
     recurrence: ClassVar[Recurrence] = "serial"
     window: Count = Field(20, ge=1, description="Local steps per push, after which the evaluator sees the model")
 

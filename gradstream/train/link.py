@@ -82,6 +82,8 @@ class Link:
 
     def push(self, x: Tensor) -> None:
         self.post(x, None)
+        while self._w.has_gradients and self.begin():
+            self.post(self._w.grad(), None)
 
     def exchange(self, x: Tensor, out: Tensor) -> Tensor:
         return self.wait(self._post_push(x, out, waits=True))
@@ -195,7 +197,8 @@ class Link:
         that moment, where others may have moved it on."""
         while self._w.batches.must_wait and not (self.stopped or self._checkpoint):
             self._events.waits_for_data()
-            self._receive_within(_LOOK_FOR_DATA)
+            if response := self._port.receive_within(_LOOK_FOR_DATA):
+                self._act_on(response)
         if self._gate.never_holds and self._strategy.pulls_every_round and not (self.stopped or self._checkpoint):
             self._wait_until_answered(self._send_entry(Pull(self._rank, self._incarnation, self._tickets.next_seq), None))
 
@@ -256,11 +259,6 @@ class Link:
         response = self._port.receive()
         self.wait_seconds += time.perf_counter() - began
         self._act_on(response)
-
-    def _receive_within(self, seconds: float) -> None:
-        """Receive one response if it comes so soon, and act on it."""
-        if response := self._port.receive_within(seconds):
-            self._act_on(response)
 
     def _act_on(self, response: Response) -> None:
         if response.outcome == "fenced":

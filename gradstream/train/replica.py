@@ -91,6 +91,11 @@ class Replica:
         """The schedule's factor for the samples before the last mini-batch, as on a server that descends."""
         return self._schedule.factor(self.samples.before_last_batch)
 
+    @property
+    def has_gradients(self) -> bool:
+        """More gradients of this round are to be pushed, each by itself: those of a worker's other threads."""
+        return False
+
     def grad(self, at: Tensor | None = None) -> Tensor:
         """Return the gradient of the next mini-batch at theta or `at`. Raises: LossNotFinite, if the job says so. DataEnded."""
         began, t = self._begun(), self.batches.t
@@ -183,6 +188,7 @@ class Replica:
             "examples": self.samples.unpushed,
             "slots": {name: slot.to("cpu", copy=True) for name, slot in self._slots.items()},
             "optimizer": model["optimizer"],
+            "thread_optimizers": model["thread_optimizers"],
             "problem": model["problem"],
         }
 

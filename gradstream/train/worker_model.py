@@ -27,7 +27,10 @@ class WorkerModel:
         """The parameters. Another vector after `set_theta`, if centers arrive where the worker trains."""
         here = spec.strategy.descends == "worker"
         rule, self.parameters = spec.optimizer if here else Sgd(), parameters_of(problem)
-        self.optimizer = FlatOptimizer(problem.theta, rule, spec.strategy.lr, parameters=self.parameters)
+        threads, lr = spec.roles.worker.hogwild, spec.strategy.lr
+        self.optimizers = [FlatOptimizer(problem.theta, rule, lr, parameters=self.parameters) for _ in range(threads)]
+        """One for each thread that steps on theta."""
+        self.optimizer = self.optimizers[0]
         self._shares_optimizer = spec.strategy.averages_optimizers
         self._keeps_theta = not spec.strategy.pulls_every_round
         self._has_tables = problem if isinstance(problem, HasTables) and problem.tables else None
@@ -38,10 +41,9 @@ class WorkerModel:
         """Addresses of the centers that theta may live in."""
 
     def train_in(self, centers: Sequence[Tensor]) -> None:
-        """Train in the buffers into which centers arrive, so that taking one copies nothing. On a GPU, theta stays in place."""
+        """Train in the buffers into which centers arrive, from the first center on, so that taking one copies nothing. On a GPU,
+        theta stays in place. Nothing is written into the buffers: other workers may train in them, too."""
         if centers and not self.theta.is_cuda:
-            centers[0].copy_(self.theta)
-            self._move(centers[0])
             self._homes = frozenset(center.data_ptr() for center in centers)
 
     def set_theta(self, center: Tensor) -> None:
@@ -54,7 +56,8 @@ class WorkerModel:
     def _move(self, theta: Tensor) -> None:
         if theta.data_ptr() != self.theta.data_ptr():
             self._problem.theta = self.theta = theta
-            self.optimizer.move(theta)
+            for optimizer in self.optimizers:
+                optimizer.move(theta)
 
     def gather_into(self, out: Tensor, wait_for_push: Callable[[], None], send_ahead: Callable[[int], None] | None) -> None:
         """Gather gradients in the buffer that they are sent from. `wait_for_push()` waits until it may be overwritten; the
@@ -107,6 +110,7 @@ class WorkerModel:
         return {
             "theta": self.theta.to("cpu", copy=True) if self._keeps_theta else None,
             "optimizer": self.optimizer.state(),
+            "thread_optimizers": [optimizer.state() for optimizer in self.optimizers[1:]],
             "problem": self._problem.state(),
         }
 
@@ -114,6 +118,8 @@ class WorkerModel:
         if state["theta"] is not None:
             self.theta.copy_(state["theta"])
         self.optimizer.load(state["optimizer"])
+        for optimizer, kept in zip(self.optimizers[1:], state.get("thread_optimizers", ()), strict=True):
+            optimizer.load(kept)
         self._problem.load(state["problem"])
 
 

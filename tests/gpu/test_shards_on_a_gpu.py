@@ -13,11 +13,11 @@ from gradstream import sim
 from gradstream.center.entries import Payload, Response
 from gradstream.local.servers.redis import Redis
 from gradstream.process.order import Resume
+from gradstream.shard_server.staging import Staging
 from gradstream.sim.toys import Bowl, job
 from gradstream.spec import JobSpec
 from gradstream.train.replica import Replica
 from gradstream.wire import plane
-from ps_node.staging import Staging
 from tests.integration.plane.cluster import Cluster
 from tests.integration.plane.conftest import cluster  # noqa: F401  # a fixture
 from tests.integration.plane.test_devices import JOBS

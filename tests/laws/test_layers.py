@@ -21,6 +21,7 @@ RULES: list[dict[str, Any]] = [
     {"name": "muon", "adamw": ["2.*"]},
     {"name": "adamw", "groups": GROUPS},
     {"name": "sgd", "groups": GROUPS},
+    {"name": "sgd", "momentum": 0.9, "clip_parameter_norm": 0.05},
 ]
 every_rule = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule["name"])
 
@@ -56,12 +57,24 @@ def _muon(p: Any) -> torch.optim.Optimizer:
     return MuonSteps([matrix, others], weight_decay=0.1, momentum=0.95, nesterov=True, ns_steps=5, **options)
 
 
+class _Clipping(torch.optim.SGD):
+    def step(self, closure: Any = None) -> None:  # type: ignore[override]
+        for p in self.param_groups[0]["params"]:
+            norm = float(torch.linalg.vector_norm(p.grad))
+            p.grad *= min(1.0, 0.05 / (norm + 1e-6))
+        super().step()
+
+
+def _clipping(p: Any) -> torch.optim.Optimizer:
+    return _Clipping(p, lr=0.1, momentum=0.9)
+
+
 def _in_groups(kind: Any) -> Any:
     groups: Any = lambda p: [{"params": [p[0], p[2]]}, {"params": [p[1], p[3]], "lr": 0.2, "weight_decay": 0.0}]  # noqa: E731
     return lambda p: kind(groups(p), lr=0.1)
 
 
-TORCHS = [_lars, _lamb, _muon, _in_groups(torch.optim.AdamW), _in_groups(torch.optim.SGD)]
+TORCHS = [_lars, _lamb, _muon, _in_groups(torch.optim.AdamW), _in_groups(torch.optim.SGD), _clipping]
 
 
 @pytest.mark.parametrize(("rule", "torchs"), list(zip(RULES, TORCHS, strict=True)), ids=[rule["name"] for rule in RULES])

@@ -76,6 +76,9 @@ def test_shards_are_told_apart_by_who_measured_and_their_reports_are_weighed() -
     assert first.busy == pytest.approx(0.8 / 4)
     assert (second.rank, second.slice_bytes, second.apply, second.busy, second.queue) == (1, 8192, 0.25, 0.5, 0)
     assert figures.center_bytes == 4096 * 3
+    assert figures.largest_share == 0, "not known"
+    figures.take("server-1.0", point(metrics.LARGEST, 6144.0))
+    assert figures.largest_share == 0.5
 
 
 @pytest.mark.parametrize("source", ["server-x.0", "server-", "server-\u0663.0", "worker-0.0"])

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from backend.scheduler.placing.machines import Machine, Placeable, open_machines, suitable_machines
-from backend.scheduler.placing.shortages import Shortage, find_shortage
+from backend.scheduler.placing.shortages import Shortage, find_shortage, shortage_on_one_machine
 from gradstream.process.order import Role
 from gradstream.spec import JobSpec
 
@@ -36,6 +36,8 @@ def place(spec: Placeable, machines: Sequence[Machine], shard_takes: int = 0) ->
         return short
     machines = suitable_machines(spec, machines)
     ordered = sorted(open_machines(machines), key=lambda m: _preference(m, spec))
+    if spec.roles.serverless:
+        return _on_one_machine(spec, ordered)
     if spec.roles.server.device != "cuda":
         workers = _workers(spec, ordered)
         servers = _servers(spec, ordered, workers, shard_takes)
@@ -46,6 +48,17 @@ def place(spec: Placeable, machines: Sequence[Machine], shard_takes: int = 0) ->
         if len(servers) == spec.roles.server.shards and len(workers) == spec.roles.worker.count:
             return (*servers, *workers, _evaluator(workers))
     return _shortage_of_both(spec, ordered, shard_takes)
+
+
+def _on_one_machine(spec: Placeable, machines: Sequence[Machine]) -> tuple[Place, ...] | Shortage:
+    """Place the workers of a job without servers, which share memory."""
+    for machine in machines:
+        workers = _workers(spec, [machine])
+        if len(workers) == spec.roles.worker.count:
+            return (*workers, _evaluator(workers))
+    empty = [replace(m, free_slots=tuple(range(m.slots)), free_gpus=tuple(m.every_gpu)) for m in machines]
+    fits = any(len(_workers(spec, [machine])) == spec.roles.worker.count for machine in empty)
+    return shortage_on_one_machine(spec, fits=fits)
 
 
 def _workers(spec: Placeable, machines: Sequence[Machine]) -> list[Place]:

@@ -53,6 +53,19 @@ def find_shortage(spec: Placeable, connected: Sequence[Machine], shard_takes: in
     return short
 
 
+def shortage_on_one_machine(spec: Placeable, *, fits: bool) -> Shortage:
+    """Return the shortage of a job whose workers need one machine. `fits`: one is large enough, when nothing else runs there."""
+    thing = "GPU" if spec.roles.worker.device == "cuda" else "slot"
+    why = "on one machine, as it has no servers and its workers share memory (roles.server.count: 0)"
+    if fits:
+        return Shortage("no_capacity", f"Waits for {_count(spec.roles.worker.count, f'free {thing}')} {why}.")
+    message = (
+        f"Needs {_count(spec.roles.worker.count, thing)} {why}, and no connected machine has as many. Use fewer workers, or set "
+        "roles.server.count: 1."
+    )
+    return Shortage("too_large", message)
+
+
 def _large_gpus(spec: Placeable, machines: Sequence[Machine], takes: int, beside: str) -> Shortage | None:
     large = sum(len(m.large_enough(m.every_gpu, takes)) for m in machines)
     if not takes or spec.roles.server.shards <= large:

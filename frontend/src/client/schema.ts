@@ -1509,6 +1509,11 @@ export interface components {
              */
             clip_norm?: number | null;
             /**
+             * Clip Parameter Norm
+             * @description Clip the update of each parameter of the model to this L2 norm; default: no clipping
+             */
+            clip_parameter_norm?: number | null;
+            /**
              * Groups
              * @description Other learning rates and weight decays for parameters, by patterns of their names
              * @default []
@@ -1582,6 +1587,11 @@ export interface components {
              * @description Clip the update to this L2 norm; the server clips the mean of the pushes; default: no clipping
              */
             clip_norm?: number | null;
+            /**
+             * Clip Parameter Norm
+             * @description Clip the update of each parameter of the model to this L2 norm; default: no clipping
+             */
+            clip_parameter_norm?: number | null;
             /**
              * Groups
              * @description Other learning rates and weight decays for parameters, by patterns of their names
@@ -1668,6 +1678,11 @@ export interface components {
              * @description Clip the update to this L2 norm; the server clips the mean of the pushes; default: no clipping
              */
             clip_norm?: number | null;
+            /**
+             * Clip Parameter Norm
+             * @description Clip the update of each parameter of the model to this L2 norm; default: no clipping
+             */
+            clip_parameter_norm?: number | null;
             /**
              * Groups
              * @description Other learning rates and weight decays for parameters, by patterns of their names
@@ -3853,6 +3868,7 @@ export interface components {
              *       "worker": {
              *         "count": 1,
              *         "device": "auto",
+             *         "hogwild": 1,
              *         "threads": 1
              *       }
              *     }
@@ -3895,6 +3911,20 @@ export interface components {
              * @default 1
              */
             accumulate: number;
+            /**
+             * Precision
+             * @description Arithmetic of loss() and evaluate(): bf16 and fp16 are autocast, fp16 with a loss scale; parameters and optimizers keep float32
+             * @default fp32
+             * @enum {string}
+             */
+            precision: "fp32" | "bf16" | "fp16";
+            /**
+             * Recompute
+             * @description blocks: each block of the model keeps only its inputs, and computes again in backward, to save memory
+             * @default none
+             * @enum {string}
+             */
+            recompute: "none" | "blocks";
             /**
              * Members
              * @description Models of an ensemble; the workers train them on the same data, and the evaluator averages their outputs
@@ -4338,6 +4368,11 @@ export interface components {
              */
             clip_norm?: number | null;
             /**
+             * Clip Parameter Norm
+             * @description Clip the update of each parameter of the model to this L2 norm; default: no clipping
+             */
+            clip_parameter_norm?: number | null;
+            /**
              * Groups
              * @description Other learning rates and weight decays for parameters, by patterns of their names
              * @default []
@@ -4388,6 +4423,11 @@ export interface components {
              * @description Clip the update to this L2 norm; the server clips the mean of the pushes; default: no clipping
              */
             clip_norm?: number | null;
+            /**
+             * Clip Parameter Norm
+             * @description Clip the update of each parameter of the model to this L2 norm; default: no clipping
+             */
+            clip_parameter_norm?: number | null;
             /**
              * Groups
              * @description Other learning rates and weight decays for parameters, by patterns of their names
@@ -4668,6 +4708,11 @@ export interface components {
              * @description Clip the update to this L2 norm; the server clips the mean of the pushes; default: no clipping
              */
             clip_norm?: number | null;
+            /**
+             * Clip Parameter Norm
+             * @description Clip the update of each parameter of the model to this L2 norm; default: no clipping
+             */
+            clip_parameter_norm?: number | null;
             /**
              * Groups
              * @description Other learning rates and weight decays for parameters, by patterns of their names
@@ -5878,7 +5923,8 @@ export interface components {
              * @default {
              *       "count": 1,
              *       "device": "auto",
-             *       "threads": 1
+             *       "threads": 1,
+             *       "hogwild": 1
              *     }
              */
             worker: components["schemas"]["WorkerRole"];
@@ -5998,7 +6044,7 @@ export interface components {
         ServerRole: {
             /**
              * Count
-             * @description Server processes, with one shard of the parameters each. auto: the platform chooses by the model's size and the free cores; the job starts with one server, and restarts once if more are worth it
+             * @description Server processes, with one shard of the parameters each. auto: the platform chooses by the model's size and the free cores; the job starts with one server, and restarts once if more are worth it. 0: each worker holds a shard, in shared memory on one machine; needs the gate bsp
              * @default 1
              */
             count: number | "auto";
@@ -6033,6 +6079,11 @@ export interface components {
              * @description Clip the update to this L2 norm; the server clips the mean of the pushes; default: no clipping
              */
             clip_norm?: number | null;
+            /**
+             * Clip Parameter Norm
+             * @description Clip the update of each parameter of the model to this L2 norm; default: no clipping
+             */
+            clip_parameter_norm?: number | null;
             /**
              * Groups
              * @description Other learning rates and weight decays for parameters, by patterns of their names
@@ -7171,6 +7222,12 @@ export interface components {
              * @default 1
              */
             threads: number;
+            /**
+             * Hogwild
+             * @description Threads of each worker that step on the same parameters without a lock; they share the steps of a window. Each has its own model, and as many CPU threads as `threads` says. 1: one loop, whose results can be repeated
+             * @default 1
+             */
+            hogwild: number;
         };
         /**
          * WorkloadRef

@@ -63,7 +63,11 @@ class Center:
             lr, self._schedule = spec.strategy.lr, spec.schedule.for_run(self.total_samples)
         else:  # the schedule is the workers'
             lr, self._schedule = 1.0, Constant()
-        self._optimizer = FlatOptimizer(theta, spec.optimizer_at_servers, lr, self.n, parameters)
+        rule = spec.optimizer_at_servers
+        self._optimizer = FlatOptimizer(theta, rule, lr, self.n, parameters)
+        largest = max((parameter.size for parameter in parameters), default=0) if rule.sees == "matrix" else 0
+        self.largest_bytes = largest * theta.element_size()
+        """Bytes of the largest parameter here, if the rule needs whole ones; else 0."""
         self._schedule_of_rows = spec.schedule.for_run(self.total_samples)
 
     @property

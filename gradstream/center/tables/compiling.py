@@ -6,14 +6,21 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import numba
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
 from numba.core import config as numba_config
 from numba.core.caching import NullCache
+from numba.extending import intrinsic
 
 from gradstream.center.tables import kernel_cache
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _FOLDER = kernel_cache.choose_folder()
+AHEAD = 16
+"""Keys between the one that a loop works on and the one that it prefetches for. A line of memory comes within that time.
+That many may be on their way at once."""
 _kernels: list[Any] = []
 """All that were made in this process."""
 
@@ -28,6 +35,27 @@ def kernel(function: Function) -> Function:
         config.CACHE_DIR = before
     _kernels.append(compiled)
     return cast(Function, compiled)
+
+
+def _make_prefetch(_typing: Any, array: Any, at: Any) -> Any:  # noqa: ARG001
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        line, word = ir.IntType(8).as_pointer(), ir.IntType(32)
+        function = ir.FunctionType(ir.VoidType(), [line, word, word, word])
+        instruction = cgutils.get_or_insert_function(builder.module, function, "llvm.prefetch.p0i8")  # type: ignore[no-untyped-call]
+        held = context.make_array(signature.args[0])(context, builder, arguments[0])
+        size = builder.extract_value(held.strides, 0)
+        first = builder.gep(builder.bitcast(held.data, line), [builder.mul(arguments[1], size)])
+        last = builder.gep(first, [builder.sub(size, size.type(1))])
+        for end in (first, last):
+            builder.call(instruction, [end, word(0), word(3), word(1)])  # for reading, to stay in all caches, data
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp), generate
+
+
+prefetch = cast(Callable[[Any, Any], None], intrinsic(_make_prefetch))
+"""Begin to load item `at` of an array, or both ends of a row, and do not wait: `prefetch(array, at)`. Any number is allowed. Without
+it keys wait for their memory one after the other, as a processor that guesses a branch wrong begins anew."""
 
 
 def load_kernels() -> None:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gradstream.center.tables.compiling import kernel
+from gradstream.center.tables.compiling import AHEAD, kernel, prefetch
 from gradstream.center.tables.hashing import BUCKETS, mix
 from gradstream.center.tables.memory import ReservedArray
 
@@ -44,13 +44,30 @@ class IndexArrays(NamedTuple):
 @kernel
 def find(index: Any, key: Any) -> Any:
     """Return the key's bucket and slot; if the key is absent, an empty slot."""
-    hashed = mix(np.uint64(key))
-    bucket = np.int64(hashed >> _SHIFT) - index.first
+    bucket, at = _bucket_and_offset(index, key)
     start, mask = index.starts[bucket], index.sizes[bucket] - 1
-    at = np.int64(mix(hashed ^ index.salt)) & mask
     while index.slots[start + at].place != EMPTY and index.slots[start + at].key != key:
         at = (at + 1) & mask
     return bucket, start + at
+
+
+@kernel
+def _bucket_and_offset(index: Any, key: Any) -> Any:
+    """Return the key's bucket, and where the search inside its region begins."""
+    hashed = mix(np.uint64(key))
+    bucket = np.int64(hashed >> _SHIFT) - index.first
+    return bucket, np.int64(mix(hashed ^ index.salt)) & (index.sizes[bucket] - 1)
+
+
+@kernel
+def find_places(index: Any, keys: Any, loans: Any) -> None:
+    """Fill the places of `loans`; below 0: the key has no row."""
+    for i in range(len(keys)):
+        if i + AHEAD < len(keys):
+            bucket, at = _bucket_and_offset(index, keys[i + AHEAD])
+            prefetch(index.slots, index.starts[bucket] + at)
+        _, slot = find(index, keys[i])
+        loans[i].place = np.int64(index.slots[slot].place) - 1
 
 
 @kernel

@@ -31,12 +31,14 @@ def shared_folder() -> Path:
     """Return the folder for these sources and this numba.
 
     numba compares the time of a function's own file only, so it would run old code of a function that another file calls. It
-    knows a named tuple by its class, not by its fields, so files with named tuples count, too."""
+    knows a named tuple by its class, not by its fields, so files with named tuples count, too. Intrinsics have no time at all.
+    It also asks where a source lies, so each installation on a machine has its own folder."""
     sources = hashlib.sha256(metadata.version("numba").encode())
     for package in PACKAGES:
+        sources.update(str(package).encode())
         for file in sorted(package.glob("*.py")):
             source = file.read_bytes()
-            if b"@kernel" in source or b"(NamedTuple)" in source:
+            if any(mark in source for mark in (b"@kernel", b"intrinsic(", b"(NamedTuple)")):
                 sources.update(source)
     return user_cache_path("gradstream") / "kernels" / sources.hexdigest()[:16]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,9 @@ MAX_PLACES = 2**31 - 2
 PAGE = mmap.PAGESIZE
 MAP_NORESERVE = 0x4000
 """The flag of Linux; Python 3.11 does not name it."""
+SMALL_PAGES = 1 << 22
+"""Bytes at the begin of an array that have pages of the usual size, so that a small table takes no more than it needs. Those behind
+have pages of 2 MiB where Linux gives them: a random access to many GB waits for its page's address, too."""
 
 
 class ReservedArray:
@@ -29,6 +33,9 @@ class ReservedArray:
             raise Unavailable(
                 f"{what} cannot reserve {nbytes / 1e9:,.1f} GB of addresses ({error}); give the table a smaller `capacity`"
             ) from error
+        if nbytes > SMALL_PAGES and hasattr(mmap, "MADV_HUGEPAGE"):
+            with suppress(OSError):  # a kernel without them
+                self._map.madvise(mmap.MADV_HUGEPAGE, SMALL_PAGES, nbytes - SMALL_PAGES)
         self.values: NDArray[Any] = np.frombuffer(self._map, dtype, int(np.prod(shape))).reshape(shape)
 
     def release(self, first: int, count: int) -> None:

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from gradstream.center.tables.cold.frames import frame_of, note_use
 from gradstream.center.tables.cold.records import bring_back
-from gradstream.center.tables.compiling import kernel
+from gradstream.center.tables.compiling import AHEAD, kernel, prefetch
 from gradstream.center.tables.hashing import first_value, occurrences_needed
-from gradstream.center.tables.index import EMPTY, GONE, IndexArrays, find
+from gradstream.center.tables.index import EMPTY, GONE, IndexArrays, find, find_places
 from gradstream.center.tables.payload import BY_KEY
 from gradstream.center.tables.rows import RowArrays, free_candidate, make_row, take_place
 from gradstream.center.tables.saving import ROWS, SavedArrays, is_ahead, save_candidate
@@ -71,47 +71,53 @@ def score(events: Any, admitting: Any) -> Any:
 @kernel
 def look_up(table: Any, keys: Any, values: Any, loans: Any) -> Any:
     """Fill `values` and `loans`. An absent key reads as its first values, or 0 if it needs admission."""
-    rows = table.rows
+    rows, metas, weights, frames = table.rows, table.rows.meta, table.rows.values, table.rows.frames
+    find_places(table.buckets, keys, loans)
     for i in range(len(keys)):
-        _, slot = find(table.buckets, keys[i])
-        place, loan = np.int64(table.buckets.slots[slot].place) - 1, loans[i]
-        if place >= 0:
-            loan.place, loan.incarnation, loan.updates = place, rows.meta[place].incarnation, rows.meta[place].updates
-            at = _frame_to_read(rows, rows.frames, place)
-            for column in range(rows.width):
-                values[i, column] = rows.values[at, column]
+        if i + AHEAD < len(keys) and loans[i + AHEAD].place >= 0:
+            prefetch(metas, loans[i + AHEAD].place)
+            prefetch(weights, loans[i + AHEAD].place)
+        loan, found = loans[i], values[i]
+        if loan.place >= 0:
+            meta, row = metas[loan.place], weights[_frame_to_read(frames, weights, loan.place)]
+            loan.incarnation, loan.updates = meta.incarnation, meta.updates
+            for column in range(len(found)):
+                found[column] = row[column]
         else:
             loan.place, loan.incarnation, loan.updates = -1, 0, 0
-            for column in range(rows.width):
-                values[i, column] = 0
+            for column in range(len(found)):
+                found[column] = 0
                 if table.admitting.kind == BY_NOTHING:
-                    values[i, column] = first_value(rows.stream, keys[i], column, rows.reach)
+                    found[column] = first_value(rows.stream, keys[i], column, rows.reach)
 
 
 @kernel
-def _frame_to_read(rows: Any, frames: Any, place: Any) -> Any:
-    """Bring a row to memory. Return where its weights lie. `frames`: of the rows."""
+def _frame_to_read(frames: Any, weights: Any, place: Any) -> Any:
+    """Bring a row to memory. Return where its weights lie."""
     if frames is None:
         return place
     at = frame_of(frames, place)
     if at >= 0:
         note_use(frames, at)
         return at
-    return max(0, bring_back(rows, place))  # who calls the kernel sees if it failed
+    return max(0, bring_back(frames, weights, place))  # who calls the kernel sees if it failed
 
 
 @kernel
 def bring_rows(table: Any, push: Any) -> None:
     """Bring the rows of a push to memory, before anything changes."""
-    rows = table.rows
+    metas, weights, frames, used = table.rows.meta, table.rows.values, table.rows.frames, table.rows.places.counts[0]
     for i in range(len(push.keys)):
+        if i + AHEAD < len(push.keys):
+            prefetch(metas, push.loans[i + AHEAD].place)
+            prefetch(frames.at, push.loans[i + AHEAD].place)
         loan = push.loans[i]
         place = loan.place
-        if place < 0 or place >= rows.places.counts[0] or rows.meta[place].incarnation != loan.incarnation:
+        if place < 0 or place >= used or metas[place].incarnation != loan.incarnation:
             _, slot = find(table.buckets, push.keys[i])
             place = np.int64(table.buckets.slots[slot].place) - 1
-        if place >= 0 and rows.meta[place].incarnation and rows.frames.at[place] < 0:
-            bring_back(rows, place)
+        if place >= 0 and metas[place].incarnation and frames.at[place] < 0:
+            bring_back(frames, weights, place)
 
 
 @kernel
@@ -119,8 +125,11 @@ def resolve(table: Any, push: Any, begin: Any) -> Any:
     """Decide about the keys from `begin` on. Return the number of keys that are decided; if less than all, the bucket that must
     grow first."""
     used = table.rows.places.counts[0]  # beyond it there is no row, whatever a loan says
+    metas = table.rows.meta
     saved, until, next_bucket = table.saved, table.saved.until, table.saved.next_bucket
     for i in range(begin, len(push.keys)):
+        if i + AHEAD < len(push.keys):
+            prefetch(metas, push.loans[i + AHEAD].place)
         loan, place, outcome = push.loans[i], push.loans[i].place, APPLIED
         if place < 0 or place >= used or loan.incarnation == 0 or table.rows.meta[place].incarnation != loan.incarnation:
             outcome, place, bucket = _find_anew(table, push, i)
@@ -134,8 +143,9 @@ def resolve(table: Any, push: Any, begin: Any) -> Any:
                 at = saved.counts[ROWS]  # as `save_row`, whose call for each row takes as long as all the rest
                 saved.counts[ROWS] += 1
                 saved.keys[at], saved.meta[at], saved.events[at] = push.keys[i], meta, table.rows.places.events[place]
-                for column in range(saved.values.shape[1]):
-                    saved.values[at, column] = table.rows.values[lies, column]
+                row, copied = table.rows.values[lies], saved.values[at]
+                for column in range(len(copied)):
+                    copied[column] = row[column]
             _see(table.admitting, meta, table.rows.places.events, place, push, i)
             if outcome == APPLIED:
                 push.places[i], push.updates[i] = lies, meta.updates

@@ -11,14 +11,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradstream.center.tables.compiling import kernel
+from gradstream.center.tables.compiling import AHEAD, kernel, prefetch
 from gradstream.spec.tables import AdagradRule, AdamRule, AnyRule, FtrlRule, SgdRule
+
+
+@kernel
+def prefetch_next(rows: Any, places: Any, i: Any) -> None:
+    if i + AHEAD < len(places):
+        prefetch(rows, places[i + AHEAD])
 
 
 @kernel
 def sgd(rows: Any, places: Any, gradients: Any, rates: Any) -> None:
     """w -= lr g"""
     for i in range(len(places)):
+        prefetch_next(rows, places, i)
         if places[i] >= 0:
             w, g = rows[places[i]], gradients[i]
             for j in range(len(g)):
@@ -29,6 +36,7 @@ def sgd(rows: Any, places: Any, gradients: Any, rates: Any) -> None:
 def adagrad(rows: Any, places: Any, gradients: Any, rates: Any, eps: Any) -> None:
     """s += g^2; w -= lr g / (sqrt s + eps). Source: Duchi, Hazan, Singer 2011."""
     for i in range(len(places)):
+        prefetch_next(rows, places, i)
         if places[i] >= 0:
             g = gradients[i]
             w, s = rows[places[i], : len(g)], rows[places[i], len(g) :]
@@ -41,6 +49,7 @@ def adagrad(rows: Any, places: Any, gradients: Any, rates: Any, eps: Any) -> Non
 def adagrad_rowwise(rows: Any, places: Any, gradients: Any, rates: Any, eps: Any) -> None:
     """s += mean g^2, one s per row; w -= lr g / (sqrt s + eps)"""
     for i in range(len(places)):
+        prefetch_next(rows, places, i)
         if places[i] >= 0:
             w, g = rows[places[i]], gradients[i]
             squares = 0.0
@@ -59,6 +68,7 @@ def adam(rows: Any, places: Any, gradients: Any, rates: Any, eps: Any, b1: float
     Source: Kingma, Ba 2015, applied to the rows of a push alone (lazy)."""
     real = rates.dtype.type
     for i in range(len(places)):
+        prefetch_next(rows, places, i)
         if places[i] >= 0:
             g, row = gradients[i], rows[places[i]]
             w, m, v = row[: len(g)], row[len(g) : 2 * len(g)], row[2 * len(g) :]
@@ -75,6 +85,7 @@ def ftrl(rows: Any, places: Any, gradients: Any, alpha: Any, beta: Any, l1: Any,
 
     Source: McMahan et al. 2013, "Ad click prediction: a view from the trenches"."""
     for i in range(len(places)):
+        prefetch_next(rows, places, i)
         if places[i] >= 0:
             g, row = gradients[i], rows[places[i]]
             w, z, n = row[: len(g)], row[len(g) : 2 * len(g)], row[2 * len(g) :]

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from gradstream.spec import JobSpec
     from gradstream.spec.shard_count import ShardCount
 
+_SHORT = 1e-3
+"""Seconds of a mini-batch below which threads of one process wait noticeably for Python's lock."""
+
 
 def command(
     job_file: JobFile,
@@ -130,10 +133,9 @@ def _demands(each: Outlook, measured: Measurement, machines: Machines) -> dict[s
     """Return the bytes per second to and from one worker that never waits, by codec; None: the strategy does not take it."""
     from gradstream.advise.advice import takes
 
+    step = machines.step / each.spec.threads_at_once
     return {
-        codec: (each.pushed * size + each.pulled * measured.pulled + measured.of_rows) / machines.step
-        if takes(each.spec, codec)
-        else None
+        codec: (each.pushed * size + each.pulled * measured.pulled + measured.of_rows) / step if takes(each.spec, codec) else None
         for codec, size in measured.pushed.items()
     }
 
@@ -222,8 +224,12 @@ def _upper_limit(spec: JobSpec, step: float) -> str:
     """Which hardware the throughput in the table holds for, and what this machine can give."""
     from gradstream.model.core_share import physical_cores
 
-    cores, processes = physical_cores(), spec.roles.worker.count + spec.roles.server.shards + 1
-    told = f"samples/s is an upper limit: each of the {processes} processes has its own core, and messages cost no computing."
+    threads = spec.roles.worker.hogwild
+    cores, processes = physical_cores(), spec.roles.worker.count * threads + spec.roles.server.shards + 1
+    what = "processes" if threads == 1 else "threads and processes"
+    told = f"samples/s is an upper limit: each of the {processes} {what} has its own core, and messages cost no computing."
+    if threads > 1 and step < _SHORT:
+        told += f" But mini-batches of {step * 1000:.2g} ms make threads wait for Python's lock: raise roles.worker.count instead."
     if processes <= cores:
         return told
     here = cores * spec.batch_size / step

@@ -60,7 +60,7 @@ def _rows(plan: Plan, spec: JobSpec) -> Iterator[tuple[str, str]]:
         by_node.setdefault(process.node, []).append(process.label + gpu)
     for node, labels in by_node.items():
         yield f"on {node}", ", ".join(labels) + ("" if start.now else "; if nothing else ran")
-    yield "shards", f"{plan.shards.count}; {plan.shards.message}"
+    yield "shards", f"{plan.shards.count}; {plan.shards.message}" if plan.shards.count else plan.shards.message
     yield "staleness", f"{late.mean:.3g} on average; {late.reason}"
     yield from _of_size(plan, spec)
     if plan.tables:
@@ -87,7 +87,8 @@ def _of_size(plan: Plan, spec: JobSpec) -> Iterator[tuple[str, str]]:
         local = "" if plan.local_share is None else f"; {plan.local_share:.0%} of it stays within a machine, in shared memory"
         sent, received = round(traffic.sent_per_second), round(traffic.received_per_second)
         yield "each worker", f"sends {size(sent)}/s and receives {size(received)}/s if it never waits{local}"
-    vectors = f"{size(memory.worker)} of a worker, {size(memory.server)} of all shards"
+    beside = f", {size(memory.server)} of all shards" if plan.shards.count else " with its shard"
+    vectors = f"{size(memory.worker)} of a worker{beside}"
     yield "memory", f"{vectors}, for vectors alone: activations, data and PyTorch come on top"
     for each in plan.nodes:
         if each.gpu is not None:

@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from gradstream.cli.common import INTERRUPTED, OUTCOMES, AsJson, Code, JobFile, Overrides, TokenFile, Url, note_no_exports
+from gradstream.cli.common import (
+    INTERRUPTED,
+    OUTCOMES,
+    AsJson,
+    Code,
+    JobFile,
+    Overrides,
+    TokenFile,
+    Url,
+    note_no_exports,
+    note_no_threads,
+)
 from gradstream.cli.jobfile import submit
 from gradstream.cli.jobfile.jobsource import GivenJob, find_job
 
@@ -52,6 +63,7 @@ def _local(given: GivenJob, overrides: list[str] | None, as_json: bool) -> None:
     spec, folder = given.spec(overrides), given.folder
     given.check_code(spec, overrides, sent=False)
     note_no_exports(spec, "run --local")
+    note_no_threads(spec, "run --local trains in one thread")
     talk("importing torch")
     from gradstream import local_run
     from gradstream.process.exits import UserError, explain_user_error

@@ -68,7 +68,7 @@ def _head(job: Job, environment: Environment | None, page: str, first_needed: st
 
     rows: list[tuple[str, str | Text]] = [("id", str(job.id)), ("status", status(job.status))]
     rows += [("why", job.message)] if job.message else []
-    rows += [("shards", f"{job.shards}, auto" if job.spec["roles"]["server"]["count"] == "auto" else str(job.shards))]
+    rows += [("shards", _shard_count(job))]
     rows += [("place in queue", str(job.position))] if job.position else []
     rows += [("strategy", f"{job.strategy} under {job.gate}"), ("progress", progress_line(job))]
     rows += [(f"eval/{name}", score(value)) for name, value in sorted(job.progress.eval.items())]
@@ -85,6 +85,13 @@ def _head(job: Job, environment: Environment | None, page: str, first_needed: st
     if job.started_at and job.ended_at:
         rows += [("took", duration((job.ended_at - job.started_at).total_seconds()))]
     print_table((job.name, Column("", wraps=True)), [*rows, ("page", page)])
+
+
+def _shard_count(job: Job) -> str:
+    count = job.spec["roles"]["server"]["count"]
+    if count == 0:
+        return f"{job.shards}, held by the workers: this job has no servers"
+    return f"{job.shards}, auto" if count == "auto" else str(job.shards)
 
 
 def _shards(shards: list[ShardLoad]) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import typer
 
-from gradstream.cli.common import OUTCOMES, bytes_per_second, note_no_exports
+from gradstream.cli.common import OUTCOMES, bytes_per_second, note_no_exports, note_no_threads
 
 if TYPE_CHECKING:
     from gradstream.sim import Costs
@@ -58,6 +58,7 @@ def of_job(
 
     spec = jobfile.load(path, overrides)
     note_no_exports(spec, "the simulator")
+    note_no_threads(spec, "the simulator makes the steps of a worker's threads one after another, each in its share of the time")
     if spec.stop.never:
         raise typer.BadParameter("the job never ends by itself, and a simulation does; write --set 'stop={steps: 1000}'")
     import torch

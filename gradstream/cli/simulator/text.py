@@ -35,7 +35,7 @@ def summary(spec: JobSpec, result: Result, curve: Curve, speeds: Speeds, *, how:
 
 
 def title(spec: JobSpec) -> str:
-    workers, shards = spec.roles.worker.count, spec.roles.server.shards
+    workers, shards = spec.roles.worker.count, spec.roles.shards
     return f"{spec.strategy.name} under {spec.effective_gate}, {workers} workers, {shards} shards"
 
 

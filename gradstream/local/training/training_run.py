@@ -86,7 +86,7 @@ class TrainingRun:
         """Begin again with as many servers as the model deserves."""
         self._counts_servers = False
         host = shard_count.Host(os.cpu_count() or 1, self._spec.roles.worker.count)
-        choice = shard_count.choose(self._spec, nbytes, [host])
+        choice = shard_count.choose(self._spec, nbytes, [host], self._progress.figures.largest_share)
         self._console.print(f"roles.server.count: auto. {choice.reason}", highlight=False)
         if choice.shards > 1 and not self._stopping:
             self._attempt.close()

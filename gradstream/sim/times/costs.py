@@ -95,6 +95,8 @@ class CostedTimes:
         """Raises: ValueError."""
         workers = spec.roles.worker.count
         costs.distribution.check(workers)
+        self._at_once = spec.threads_at_once
+        """Mini-batches of a worker that its threads compute at once, as if each had a core."""
         self.meter = Meter(spec)
         self._costs, self._workers = costs, workers
         self._random = [random.Random(f"{seed}/{rank}") for rank in range(workers)]
@@ -114,7 +116,7 @@ class CostedTimes:
 
     def computed(self, rank: int) -> None:
         """The rank has made a mini-batch."""
-        takes = self._costs.step * self._costs.distribution.factor(rank, self._workers, self._random[rank])
+        takes = self._costs.step * self._costs.distribution.factor(rank, self._workers, self._random[rank]) / self._at_once
         self._clock[rank] += takes
         self.meter.compute[rank] += takes
 

@@ -11,7 +11,7 @@ import pytest
 
 from backend.platform import Platform
 from backend.scheduler.controller import Controller
-from gradstream.metrics import SLICE, Point
+from gradstream.metrics import LARGEST, SLICE, Point
 from gradstream.wire.redis import keys
 from gradstream.wire.telemetry import records
 from tests.integration.backend.agent import Agent
@@ -35,10 +35,12 @@ def begin(api: httpx.Client, agent: Agent, controller: Controller, tmp_path: Pat
     return begin
 
 
-def tell(running: Running, platform: Platform, nbytes: float, batch: int = 0) -> None:
+def tell(running: Running, platform: Platform, nbytes: float, batch: int = 0, largest: float = 0.0) -> None:
     """As its shard does, when it has got theta_0; and a pass of the controller."""
     j = running.agent.order("server-0").plane_id
-    points = records.pack_points([Point(SLICE.name, -1, 0, 0, 0, 1000.0, nbytes)])
+    points = records.pack_points(
+        [Point(name, -1, 0, 0, 0, 1000.0, value) for name, value in ((LARGEST.name, largest), (SLICE.name, nbytes))]
+    )
     platform.plane.xadd(keys.metrics(j), {"source": "server-0.0", "batch": batch, "points": points})  # type: ignore[arg-type]
     running.controller.run_once()
 
@@ -66,6 +68,14 @@ def test_a_large_model_begins_once_more_with_more_shards(begin: Begin, platform:
     assert note["message"].startswith(f"{job['shards']} shards: the center has 80 MB")
     first = next(attempt for attempt in running.items("attempts") if attempt["number"] == 1)
     assert (first["status"], first["reason"]) == ("stopped", "sharded")
+
+
+def test_servers_that_need_whole_parameters_are_fewer(begin: Begin, platform: Platform) -> None:
+    """A second server would save a tenth of the work of one with nine tenths of the model, and cost a message."""
+    running = begin(strategy={"name": "async"}, optimizer={"name": "lars"})
+    tell(running, platform, LARGE, largest=0.95 * LARGE)
+    job = running.job
+    assert (job["status"], job["attempt"], job["shards"]) == ("running", 1, 1)
 
 
 def test_the_number_stays_whatever_is_told_later(begin: Begin, platform: Platform) -> None:

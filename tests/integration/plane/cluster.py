@@ -24,6 +24,8 @@ from gradstream.process.saving.part import CheckpointPartFiles, resumed_state
 from gradstream.process.saving.uploads import Uploads
 from gradstream.process.shared import SharedFolders
 from gradstream.process.store import open_store
+from gradstream.serverless.port import ServerlessPort
+from gradstream.shard_server.settings import ServerSettings
 from gradstream.spec import JobSpec
 from gradstream.train.link import Link, LinkEvents
 from gradstream.train.loop import train
@@ -39,7 +41,6 @@ from gradstream.wire.transport.layout import Layout
 from gradstream.wire.transport.remote import RemoteServers
 from gradstream.wire.transport.retransmissions import Retransmissions
 from ps_node.server import Server
-from ps_node.settings import ServerSettings
 from tests.support import TIMEOUT
 
 Make = Callable[[JobSpec, int], Problem]
@@ -75,6 +76,8 @@ class Cluster:
     job: UUID = field(default_factory=uuid4)
     local: Sequence[int] = ()
     """Shards that share memory with the workers."""
+    serverless: bool = False
+    """No servers: worker k holds shard k, and `local` names all shards."""
     device: torch.device | None = None
     """Where shards compute: see `Shard`."""
     before_round: Callable[[int, Replica], None] = lambda rank, w: None
@@ -93,7 +96,7 @@ class Cluster:
         plane.create(self.admin, self.j, password=password)
 
     def start(self) -> None:
-        for rank in range(self.spec.roles.server.shards):
+        for rank in range(0 if self.serverless else self.spec.roles.server.shards):
             self.thread(self.serve, rank)
         for rank in range(self.spec.roles.worker.count):
             self.thread(self.work, rank)
@@ -141,7 +144,7 @@ class Cluster:
         server.run()
         reporter.close()
 
-    def link(self, rank: int, incarnation: int = 0) -> tuple[Link, Replica, RedisPort, Uploads]:
+    def link(self, rank: int, incarnation: int = 0) -> tuple[Link, Replica, RedisPort | ServerlessPort, Uploads]:
         order = self.order("worker", rank, incarnation)
         problem = self.build(rank)
         uploads = Uploads(open_store(order.store, order))
@@ -158,9 +161,12 @@ class Cluster:
         with _BUILDING:
             return self.problem(self.spec, rank)
 
-    def port(self, rank: int, incarnation: int, w: Replica) -> RedisPort:
+    def port(self, rank: int, incarnation: int, w: Replica) -> RedisPort | ServerlessPort:
         shards, sees = self.spec.roles.server.shards, self.spec.optimizer_at_servers.sees
         layout = Layout.of(w.theta, w.model.buffers(), shards, w.model.parameters, sees)
+        if self.serverless and rank >= 0:
+            order = self.order("worker", rank, incarnation)
+            return ServerlessPort(order, self.home(f"worker-{rank}"), layout, ServerSettings())
         shared = self.order("worker", rank, incarnation).shared if rank >= 0 else None
         return RedisPort(
             self.access,
@@ -179,7 +185,7 @@ class Cluster:
         return RemoteServers(Routes(self.access, self.j), self.j, rank, 0, Retransmissions())
 
     def work(self, rank: int) -> None:
-        link, w, _, uploads = self.link(rank)
+        link, w, port, uploads = self.link(rank)
         strategy = self.spec.strategy
 
         class Watched:
@@ -190,6 +196,8 @@ class Cluster:
         train(Watched(), w, link)  # type: ignore[arg-type]
         link.leave()
         uploads.add_all(CheckpointPartFiles(FINAL_CHECKPOINT, worker_part(rank), link.state()), needed=True)
+        if isinstance(port, ServerlessPort):
+            port.serve()
         uploads.finish()
 
     def watch(self, seconds: float = TIMEOUT) -> Response:

@@ -12,6 +12,7 @@ import torch
 
 from gradstream import sim
 from gradstream.errors import PlaneLost
+from gradstream.shard_server.response_messages import ResponseMessages
 from gradstream.sim.toys import Bowl, job
 from gradstream.spec import JobSpec
 from gradstream.train.replica import Replica
@@ -19,7 +20,6 @@ from gradstream.wire.redis import keys
 from gradstream.wire.transport import response_inbox
 from gradstream.wire.transport.messages import FIELD
 from gradstream.wire.transport.pipe import ResponsePipeWriter
-from ps_node.response_messages import ResponseMessages
 from tests.integration.plane.cluster import Cluster
 
 Make = Callable[..., Cluster]

@@ -11,11 +11,11 @@ import torch
 
 from gradstream.center.entries import Payload, Response
 from gradstream.process.order import Resume
+from gradstream.shard_server.staging import Staging
 from gradstream.sim.toys import Bowl, job
 from gradstream.spec import JobSpec
 from gradstream.train.replica import Replica
 from gradstream.wire import plane
-from ps_node.staging import Staging
 from tests.integration.plane.cluster import Cluster
 
 Make = Callable[..., Cluster]

@@ -22,6 +22,7 @@ RULES: list[dict[str, Any]] = [
     {"name": "lars", "trust": 0.02, "weight_decay": 0.01, "groups": [{"match": "*.bias", "adapt": False}]},
     {"name": "muon", "adamw": ["4.*"]},
     {"name": "adam", "groups": [{"match": "2.*", "lr_factor": 0.5}]},
+    {"name": "sgd", "clip_parameter_norm": 0.1},
 ]
 
 

@@ -19,6 +19,7 @@ from gradstream.center.tables.payload import RowKeys
 from gradstream.errors import PlaneLost
 from gradstream.process.order import Resume
 from gradstream.process.saving.part_list import PartList
+from gradstream.shard_server.saving.row_files import RowChain
 from gradstream.sim.view import View
 from gradstream.sim.workload import Workloads
 from gradstream.spec import JobSpec
@@ -27,7 +28,6 @@ from gradstream.train.problem import Problem
 from gradstream.train.replica import Replica
 from gradstream.wire import plane
 from gradstream.wire.redis import keys
-from ps_node.saving.row_files import RowChain
 from tests.integration.plane.cluster import Cluster
 from tests.support import eventually
 from tests.unit.sim.test_tables import ADAGRAD, ADMITTED, COLD, FOLDER, FTRL, HALF, KEPT, job

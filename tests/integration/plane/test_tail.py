@@ -13,12 +13,12 @@ from gradstream.center.entries import Join, Leave
 from gradstream.errors import PlaneLost
 from gradstream.local.servers.redis import Redis
 from gradstream.process.order import PlaneAccess
+from gradstream.shard_server.log_reader import LogReader
 from gradstream.wire import plane
 from gradstream.wire.redis import keys
 from gradstream.wire.redis.client import BLOCK, connect
 from gradstream.wire.redis.resp import Resp
 from gradstream.wire.redis.tail import check_written
-from ps_node.log import LogReader
 from tests.support import eventually
 
 J = "0f.1"

@@ -81,7 +81,17 @@ def test_memory_grows_with_what_is_kept() -> None:
     assert bytes_of("async", optimizer={"name": "adam"}) == (worker, server + 2), "the server descends"
     assert bytes_of("adag", optimizer={"name": "adam"}) == (worker + 2, server), "the workers do"
     assert bytes_of("dc_asgd") == (worker, server - 1 + 4), "what each worker pulled, instead of one for a sample"
+    threads = {"worker": {"count": 4, "hogwild": 3}}
+    assert bytes_of("async", roles=threads) == (worker + 2, server), "each thread has gradients of its own"
+    assert bytes_of("adag", roles=threads, optimizer={"name": "adam"}) == (worker + 2 + 2 * 3, server), "and an optimizer"
     assert bytes_of("async", codec={"name": "int8"}) == (worker + 1, server), "what a lossy codec has not sent yet"
+
+
+def test_threads_of_a_worker_push_more_often_and_with_more_staleness() -> None:
+    size = Size(parameters=1000, step=0.01)
+    one, two = (job({"name": "async"}, workers=3, roles={"worker": {"count": 3, "hogwild": h}}) for h in (1, 2))
+    assert (staleness(one).mean, staleness(two).mean) == (2, 2 * 2 + 0.5)
+    assert traffic(two, size).sent_per_second == 2 * (traffic(one, size).sent_per_second or 0)
 
 
 def test_needs_no_torch() -> None:

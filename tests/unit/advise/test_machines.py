@@ -13,6 +13,9 @@ def test_more_threads_than_cores() -> None:
     assert "want 128 cores of vm, which has 4" in warning.message
     assert warning.remedy == "Set it to 2."
     assert not list(too_many_threads(spec, "big", 2, 128))
+    hogwild = job({"name": "adag"}, workers=2, roles={"worker": {"count": 2, "threads": 2, "hogwild": 4}})
+    [warning] = too_many_threads(hogwild, "vm", 2, 8)
+    assert (warning.pointer, warning.remedy) == ("/roles/worker/hogwild", "Set it to 2.")
     assert not list(too_many_threads(job({"name": "sync"}, workers=9), "vm", 9, 2)), "one thread each is the least there is"
 
 

@@ -224,3 +224,27 @@ def test_a_job_without_a_network_goes_where_network_can_be_isolated() -> None:
     line = QueueLine([open_one])
     assert isinstance(line.next(isolated), Waits)
     assert not isinstance(line.next(job(2)), Waits), "another need has another plan"
+
+
+def without_servers(workers: int, device: str = "cpu") -> JobSpec:
+    roles = {"server": {"count": 0}, "worker": {"count": workers, "device": device}}
+    whole = job(workers).model_dump(mode="json") | {"strategy": {"name": "sync"}, "roles": roles}
+    return JobSpec.model_validate(whole)
+
+
+def test_the_workers_of_a_job_without_servers_lie_on_one_machine() -> None:
+    plan = placed(place(without_servers(3), [machine("a", 2, slots=8), machine("b", 3)]))
+    assert [(p.role, p.node) for p in plan] == [*[("worker", "b")] * 3, ("evaluator", "b")]
+    with_gpus = placed(place(without_servers(2, "cuda"), [machine("a", 4, gpus=1), machine("b", 4, gpus=2)]))
+    assert [(p.node, p.gpu) for p in with_gpus] == [("b", 0), ("b", 1), ("b", None)]
+
+
+def test_a_job_without_servers_waits_for_one_machine_that_has_room() -> None:
+    full = place(without_servers(3), [machine("a", 2, slots=4), machine("b", 2)])
+    assert isinstance(full, Shortage)
+    assert (full.reason, full.passes_by_itself) == ("no_capacity", True)
+    assert full.message.startswith("Waits for 3 free slots on one machine")
+    small = place(without_servers(3), [machine("a", 2), machine("b", 2)])
+    assert isinstance(small, Shortage)
+    assert (small.reason, small.passes_by_itself) == ("too_large", False)
+    assert small.message.endswith("Use fewer workers, or set roles.server.count: 1.")

@@ -34,6 +34,7 @@ def test_never_more_than_there_are_cores_beside_the_workers() -> None:
     assert shards(400, Host(2, 8)) == 1
     assert shards(400, Host(4, 2)) == 2
     assert shards(400, Host(8, 2), roles={"worker": {"count": 2, "threads": 3}}) == 2, "a worker takes its threads"
+    assert shards(400, Host(8, 2), roles={"worker": {"count": 2, "hogwild": 3}}, strategy={"name": "adag"}) == 2
 
 
 def test_what_the_machine_does_not_allow_is_said() -> None:

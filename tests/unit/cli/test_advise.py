@@ -48,6 +48,20 @@ def test_tells_what_to_expect_and_what_to_choose_as_json() -> None:
     assert facts["warnings"][0]["pointer"] == "/optimizer/momentum"
 
 
+def test_hogwild_threads_count_as_cores_and_should_not_be_short() -> None:
+    threads = ("--set", "roles.worker.hogwild=2", "--set", "strategy={name: adag, lr: 0.1, window: 4}", "--set", "gate=asp")
+    facts, plain = (
+        json.loads(run("advise", EXAMPLE, "--json", "--step", "10ms", *changes).stdout) for changes in (threads, threads[2:])
+    )
+    of_job = {each["strategy"]: each for each in facts["strategies"]}
+    assert of_job["adag"]["samples_per_second"] == pytest.approx(2 * plain["job"]["samples_per_second"], rel=0.1)
+    assert of_job["sync"]["samples_per_second"] < plain["job"]["samples_per_second"], "its workers cannot have threads"
+    assert facts["job"]["bytes_per_second"]["raw"] == pytest.approx(2 * plain["job"]["bytes_per_second"]["raw"])
+    done = run("advise", EXAMPLE, "--step", "0.1ms", *threads)
+    assert "threads and processes has its own core" in done.stdout
+    assert "raise roles.worker.count instead" in done.stdout
+
+
 def test_tells_it_to_people_in_tables_and_sentences() -> None:
     done = run("advise", EXAMPLE, "--step", "10ms", *HEAVY)
     assert done.exit_code == 0, done.output

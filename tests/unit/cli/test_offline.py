@@ -120,6 +120,26 @@ def test_run_local_trains_and_reports(job: Path) -> None:
     assert "one process" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (["run", "--local"], "run --local trains in one thread"),
+        (["sim"], "the simulator makes the steps of a worker's threads one"),
+    ],
+)
+def test_commands_without_hogwild_threads_say_so(command: list[str], said: str, job: Path) -> None:
+    threads = "roles.worker={count: 1, hogwild: 2}"
+    done = run(command[0], job, *command[1:], "--set", threads, "--set", "strategy={name: adag, window: 4}", "--set", "gate=asp")
+    assert done.exit_code == 0, done.stderr
+    assert f"note: roles.worker.hogwild: {said}" in done.stderr
+
+
+def test_run_local_clips_each_parameter(job: Path) -> None:
+    clip = ("--set", "optimizer={name: sgd, clip_parameter_norm: 1e-12}", "--set", "strategy={name: adag, window: 4, lr: 0.1}")
+    clipped, free = (json.loads(run("run", job, "--local", "--json", *changes).stdout) for changes in (clip, clip[2:]))
+    assert clipped["loss"] != free["loss"]
+
+
 def test_a_mistake_in_user_code_is_shown_from_where_their_code_begins(job: Path) -> None:
     done = run("run", job, "--local", "--set", "workload.args.where=loss")
     assert done.exit_code == 10

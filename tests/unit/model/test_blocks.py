@@ -14,7 +14,7 @@ from torch.utils.data import TensorDataset
 from gradstream import local_run, sim
 from gradstream import nn as gnn
 from gradstream.errors import InvalidWorkload
-from gradstream.model.blocks import apply_to_blocks, find_blocks, recompute
+from gradstream.model.computing.blocks import apply_to_blocks, find_blocks, recompute
 from gradstream.model.usercode import UserCode
 from gradstream.process.exits import UserError
 from gradstream.sim.workload import Workloads
@@ -154,7 +154,7 @@ def test_blocks_are_found() -> None:
 def test_blocks_that_are_not_of_the_model_are_refused() -> None:
     with pytest.raises(UserError, match=r"blocks\(\)") as raised:
         UserCode(spec("Astray", recompute="blocks")).model()
-    assert "gives a Linear, which is no module of the model" in str(raised.value.__cause__)
+    assert "gives a Linear, and the model has no such module" in str(raised.value.__cause__)
     tabled = nn.Sequential(nn.Sequential(gnn.Embedding("ids", 4)))
     with pytest.raises(InvalidWorkload, match=r"a Sequential has an embedding table.*override blocks\(model\)"):
         apply_to_blocks(recompute, find_blocks(tabled), tabled)

@@ -14,9 +14,9 @@ from gradstream import jobfile, local_run, sim
 from gradstream.errors import InvalidWorkload
 from gradstream.evaluation.scoring import Scorer
 from gradstream.input.data import Batches
+from gradstream.model.computing.precision import FIRST_SCALE, GOOD_STEPS, LossScale
+from gradstream.model.computing.scaled import ScaledProblem, problem_of
 from gradstream.model.flat_model import FlatModel
-from gradstream.model.precision import FIRST_SCALE, GOOD_STEPS, LossScale
-from gradstream.model.scaled import ScaledProblem, problem_of
 from gradstream.model.usercode import UserCode
 from gradstream.process.exits import UserError
 from gradstream.sim.workload import Workloads

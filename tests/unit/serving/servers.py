@@ -27,10 +27,10 @@ from gradstream.process.saving.exports import (
 )
 from gradstream.process.saving.part_list import ListedFile
 from gradstream.process.saving.state_file import state_file
+from gradstream.shard_server.saving.export_files import ExportPartFiles
+from gradstream.shard_server.saving.export_rows import ExportMarks, ExportRowCopy
 from gradstream.sim.toys import job
 from gradstream.spec.tables import specs_of
-from ps_node.saving.export_files import ExportPartFiles
-from ps_node.saving.export_rows import ExportMarks, ExportRowCopy
 
 WIDTH, SEED = 2, 1
 TENSORS = {"placed": {"w": ("theta", 0, (2, 3), "torch.float32")}, "kept": {"fixed": torch.ones(1)}}

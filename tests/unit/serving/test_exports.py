@@ -16,8 +16,8 @@ from gradstream.errors import Invalid, InvalidWorkload
 from gradstream.nn import Embedding
 from gradstream.process.saving.exports import ExportPart
 from gradstream.serving import Tables
-from ps_node.saving import export_rows, row_copy
-from ps_node.saving.row_files import RowFiles
+from gradstream.shard_server.saving import export_rows, row_copy
+from gradstream.shard_server.saving.row_files import RowFiles
 from tests.unit.serving.servers import Servers
 
 CLICKED: dict[str, Any] = {"rule": {"name": "sgd", "lr": 1.0}, "init": {"uniform": 0.0}, "keep": {"score": 0.5}}

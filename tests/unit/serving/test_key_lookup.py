@@ -24,7 +24,7 @@ from gradstream.process.saving.exports import ExportManifest, downloaded_export
 from gradstream.process.saving.part_list import ListedFile
 from gradstream.serving import Tables
 from gradstream.serving.folder import read_manifest
-from ps_node.saving.row_files import RowChain, RowFiles
+from gradstream.shard_server.saving.row_files import RowChain, RowFiles
 from tests.unit.serving.servers import Servers
 
 KEPT: dict[str, Any] = {"keep": {"decay": 0.9, "score": 0.15, "unseen": 3}, "admit": {"count": 2}}

@@ -10,8 +10,8 @@ import pytest
 
 from gradstream.center.tables.hosted import HostedTables
 from gradstream.process.saving.part_list import EarlierFile, ListedFile
-from ps_node.saving import export_rows
-from ps_node.saving.row_files import RowChain, RowFiles
+from gradstream.shard_server.saving import export_rows
+from gradstream.shard_server.saving.row_files import RowChain, RowFiles
 from tests.unit.serving.servers import Servers
 
 UNSEEN: dict[str, Any] = {"keep": {"unseen": 1}}

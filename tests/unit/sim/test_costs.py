@@ -33,6 +33,11 @@ class TestTime:
         assert run.times == [10, 20, 26], "three pushes: of five, five, and the three that are left"
         assert (run.time, run.compute, run.wait) == (26, {0: 26}, {0: 0})
 
+    def test_hogwild_threads_take_their_share_of_the_time(self) -> None:
+        roles = {"worker": {"hogwild": 2}}
+        run = sim.run(job({"name": "adag", "window": 5, "lr": 0.01}, steps=13, roles=roles), Toy, costs=Costs(step=2.0))
+        assert run.times == [5, 10, 13]
+
     def test_a_round_of_all_takes_as_long_as_its_slowest(self) -> None:
         run = sim.run(job({"name": "sync", "lr": 0.01}, workers=5, steps=20), Toy, costs=Costs(speeds="lognormal:0.5"), seed=7)
         mine = drawn("lognormal:0.5", 5, 7, 20)

@@ -97,6 +97,7 @@ const LABELS: Record<string, string> = {
   lr: "learning rate", n_push: "push every", n_fetch: "fetch every", eps: "epsilon", lam: "strength (lambda)", k: "pushes per outer step",
   alpha: "elasticity (alpha)", delta: "momentum (delta)", mu: "pull of the center (mu)", gamma: "half distance (gamma)", inner: "inner optimizer",
   switch: "average every step until", over: "falls over", to: "falls to", warmup: "warm-up", clip_norm: "clip norm at", args: "arguments",
+  clip_parameter_norm: "clip each parameter at", hogwild: "hogwild threads",
   average: "average of the center", members: "ensemble members", max_staleness: "drop from staleness", decay: "memory (decay)",
 }
 

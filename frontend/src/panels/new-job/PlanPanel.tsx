@@ -25,7 +25,7 @@ export function PlanPanel({ job }: { job: NewJob }) {
         <div data-testid="plan" className={classes.plan}>
           <PlannedStart start={plan.start} current={job.ready} />
           <dl className={classes.facts}>
-            <Fact term="Shards" value={`${plan.shards.count}${plan.shards.sure ? "" : " for now"}`} note={plan.shards.sure ? "" : plan.shards.message} />
+            <Fact term="Shards" {...shardsOf(plan)} />
             <Fact term="Staleness" value={`${formatNumber(plan.staleness.mean)} on average`} note={plan.staleness.reason} />
             <OfSize plan={plan} />
             {plan.tables && <OfTables tables={plan.tables} />}
@@ -58,11 +58,16 @@ function OfSize({ plan: { size, traffic, local_share: share, memory, nodes, shar
       )}
       <Fact
         term="Memory"
-        value={`${formatBytes(memory.worker)} of a worker, ${formatBytes(memory.server / shards.count)} of a shard`}
+        value={`${formatBytes(memory.worker)} of a worker${shards.count === 0 ? " with its shard" : `, ${formatBytes(memory.server / shards.count)} of a shard`}`}
         note={`Vectors only; activations, data and PyTorch need more.${nodes.map(({ node, gpu, needed, total }) => ` ${node}${gpu === null ? "" : `, GPU ${gpu}`}: ${formatBytes(needed)} of ${formatBytes(total)}.`).join("")}`}
       />
     </>
   )
+}
+
+function shardsOf({ shards: { count, sure, message } }: Plan): { value: string; note: string } {
+  if (count === 0) return { value: "held by the workers", note: message }
+  return { value: `${count}${sure ? "" : " for now"}`, note: sure ? "" : message }
 }
 
 function OfTables({ tables: { message, items } }: { tables: PlannedTables }) {

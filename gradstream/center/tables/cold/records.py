@@ -32,11 +32,13 @@ def checksum(record: Any, number: Any, writes: Any) -> Any:
 @kernel
 def fill_records(rows: Any, chosen: Any, segment: Any, records: Any) -> None:
     """Fill the records of a segment with the rows of the chosen frames."""
-    frames, stride = rows.frames, rows.values.shape[1]
+    owners, weights, writes, first = rows.frames.owners, rows.values, rows.frames.writes[segment], segment * rows.frames.segment
     for i in range(len(chosen)):
-        records[i, :stride] = rows.values[chosen[i]].view(np.uint32)
-        records[i, stride] = frames.owners[chosen[i]] - 1
-        records[i, stride + 1] = checksum(records[i], segment * frames.segment + i, frames.writes[segment])
+        record, row = records[i], weights[chosen[i]].view(np.uint32)
+        for j in range(len(row)):
+            record[j] = row[j]
+        record[len(row)] = owners[chosen[i]] - 1
+        record[len(row) + 1] = checksum(record, first + i, writes)
 
 
 @kernel
@@ -47,26 +49,28 @@ def is_of(frames: Any, record: Any, number: Any, place: Any) -> Any:
 
 
 @kernel
-def read_record(rows: Any, number: Any, place: Any, values: Any) -> Any:
+def read_record(frames: Any, number: Any, place: Any, values: Any) -> Any:
     """Fill `values` with the weights and state of the row in a record. Return False if it cannot be read."""
-    frames = rows.frames
     size = 4 * len(frames.record)
     done = _pread(frames.descriptor, frames.record.ctypes.data, size, number * size)
     if done != size or not is_of(frames, frames.record, number, place):
         frames.counts[FAILED] = number + 1
         return False
-    values.view(np.uint32)[:] = frames.record[: len(values)]
+    words = values.view(np.uint32)
+    for j in range(len(words)):
+        words[j] = frames.record[j]
     frames.counts[READ] += 1
     return True
 
 
 @kernel
-def bring_back(rows: Any, place: Any) -> Any:
-    """Move a row from the file to memory. Return its frame; -1: it cannot be read, and stays where it is."""
-    frames, at = rows.frames, rows.frames.at[place]
+def bring_back(frames: Any, weights: Any, place: Any) -> Any:
+    """Move a row from the file to memory. Return its frame; -1: it cannot be read, and stays where it is. `weights`: of all frames,
+    with the state."""
+    at = frames.at[place]
     number = -1 - np.int64(at)
     frame = take_frame(frames, place)
-    if read_record(rows, number, place, rows.values[frame]):
+    if read_record(frames, number, place, weights[frame]):
         free_record(frames, number)
         return frame
     free_frame(frames, frame)
@@ -104,4 +108,4 @@ def copy_row(rows: Any, frames: Any, place: Any, values: Any) -> None:
         if at >= 0:
             values[:] = rows.values[at]
         else:
-            read_record(rows, -1 - at, place, values)
+            read_record(frames, -1 - at, place, values)

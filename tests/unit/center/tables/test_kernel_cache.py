@@ -71,6 +71,18 @@ def test_the_folder_depends_on_the_fields_of_all_tuples_that_kernels_take(monkey
         assert kernel_cache.shared_folder() != before, file
 
 
+def test_each_installation_has_a_folder_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """numba would find no code in another one's folder, which says that it is complete."""
+    folders = set()
+    for package in (tmp_path / "one", tmp_path / "other"):
+        package.mkdir()
+        (package / "kernels.py").write_text("@kernel")
+        monkeypatch.setattr(kernel_cache, "PACKAGES", (package,))
+        kernel_cache.shared_folder.cache_clear()
+        folders.add(kernel_cache.shared_folder())
+    assert len(folders) == 2
+
+
 def fields_in(file: Path) -> list[str]:
     """Return the fields of the named tuples in a source file."""
     classes = [node for node in ast.parse(file.read_text()).body if isinstance(node, ast.ClassDef)]

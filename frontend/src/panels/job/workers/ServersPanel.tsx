@@ -18,6 +18,10 @@ export function ServersPanel() {
   const nothing = useNothing()
   const now = useNow(!hasEnded(job))
   const servers = overview.data?.servers ?? []
+  const subtitle =
+    job.spec.roles.server.count === 0
+      ? "This job has no servers: each worker holds a shard. The evaluator of this attempt"
+      : "The shards and the evaluator of this attempt"
   const columns: Column<ServerLoad>[] = [
     { head: "Entries", cell: ({ step, label }) => (label === "evaluator" ? "–" : formatCount(step)) },
     { head: "Queue", cell: ({ queue }) => formatCount(queue) },
@@ -28,7 +32,7 @@ export function ServersPanel() {
     { head: "Last seen", cell: ({ at }) => formatAgo(at, now) },
   ]
   return (
-    <Panel title="Servers" subtitle="The shards and the evaluator of this attempt" flush>
+    <Panel title="Servers" subtitle={subtitle} flush>
       <Loaded {...overview} isEmpty={servers.length === 0} empty={nothing("No shard has reported")}>
         <LoadTable name="Servers" loads={servers} columns={columns} processes={processes} />
       </Loaded>

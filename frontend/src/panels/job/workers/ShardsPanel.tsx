@@ -10,6 +10,7 @@ const HEADS = ["Slice", "Busy on average", "Apply", "Longest queue"]
 /** How the center is split, and how evenly its shards work. */
 export function ShardsPanel() {
   const shards = useFeed((feed) => feed.job.progress.shards)
+  const serverless = useFeed((feed) => feed.job.spec.roles.server.count === 0)
   const notes = useFeed((feed) => feed.job.notes)
   if (!shards || shards.length === 0) return null
   const even = balance(shards)
@@ -17,7 +18,8 @@ export function ShardsPanel() {
   const empty = emptyShards(shards)
   const enough = shards.length - empty.length
   const subtitle = [
-    empty.length > 0
+    serverless ? "This job has no servers: shard k is held by worker k." : "",
+    empty.length > 0 && !serverless
       ? `${enough === 1 ? "One server is" : `${enough} servers are`} enough: the model is so small that ${counted(empty.length, "shard")} of ${shards.length} holds nothing.`
       : "",
     even === null ? "" : `Balance ${formatPercent(even, 0)}: mean work of a shard, relative to the busiest.`,
