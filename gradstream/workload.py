@@ -52,6 +52,13 @@ class Workload:
         """The mean loss over the batch, a scalar."""
         raise NotImplementedError
 
+    def blocks(self, model: nn.Module) -> list[nn.Module]:
+        """The modules of the model that `recompute: blocks` works on, none within another. By default the layers that a model of
+        Transformers names, else the children of the `ModuleList` or `Sequential` with most parameters."""
+        from gradstream.model.computing.blocks import find_blocks
+
+        return find_blocks(model)
+
     def ids(self, batch: Any) -> dict[str, Any]:
         """The ids that the model will look up for this mini-batch, by embedding table: integer tensors of any shape, nested
         tensors, or what a column of lists gives. Workers call it for their next mini-batches, and their rows come with the

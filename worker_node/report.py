@@ -9,6 +9,7 @@ from gradstream import metrics
 from gradstream.center.entries import Push
 from gradstream.center.positions import taken_at
 from gradstream.input.overlap import Overlap
+from gradstream.model.computing.scaled import ScaledProblem
 from gradstream.model.core_share import physical_cores
 from gradstream.model.problem import ModelProblem
 from gradstream.process.order import ProcessOrder
@@ -78,6 +79,8 @@ class WorkerReport:
             values[metrics.KEYS_ASKED_LATE] = self._problem.take_looked_up_late()
         if (cached := self._problem.take_cached_share()) is not None:
             values[metrics.ROWS_CACHED] = cached
+        if isinstance(self._problem, ScaledProblem):
+            values |= {metrics.LOSS_SCALE: self._problem.scale.value, metrics.OVERFLOWS: self._problem.scale.overflows}
         if self._link.codec_error:
             values[metrics.CODEC_ERROR] = self._link.codec_error
         on_core = self._problem.on_core.share if self._problem.on_core else None

@@ -12,6 +12,7 @@ import torch
 from gradstream.center.entries import EVALUATOR, Buffers
 from gradstream.hogwild.problem import HogwildProblem
 from gradstream.input.prefetch import Prefetched
+from gradstream.model.computing.scaled import problem_of
 from gradstream.model.flat_model import FlatModel
 from gradstream.model.problem import ModelProblem
 from gradstream.model.start import load_start
@@ -62,7 +63,7 @@ def flat_models(code: UserCode, order: ProcessOrder, folder: Path) -> list[FlatM
 def problem(code: UserCode, flats: list[FlatModel], batches: Prefetched, spec: JobSpec, rows: WorkingRows | None) -> ModelProblem:
     """Build the problem of a worker. Raises: InvalidWorkload: its threads cannot share the model or the data."""
     if len(flats) == 1:
-        return ModelProblem(code, flats[0], batches, spec.at_once, rows)
+        return problem_of(code, flats[0], batches, spec, rows)
     return HogwildProblem(code, flats, batches, spec, rows)
 
 

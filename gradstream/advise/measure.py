@@ -18,6 +18,7 @@ from gradstream.center.entries import Payload
 from gradstream.codecs import CODECS
 from gradstream.codecs.base import Codec
 from gradstream.input.data import Batches
+from gradstream.model.computing.scaled import problem_of
 from gradstream.model.flat_model import FlatModel
 from gradstream.model.problem import ModelProblem
 from gradstream.model.usercode import UserCode
@@ -85,7 +86,7 @@ def measure(spec: JobSpec, folder: Path) -> Measurement:
     flat = FlatModel(code.model(), torch.device("cpu"))
     batches = Batches(code.dataset("train"), spec, 0, code.batching)
     tables = tables_of(flat.model, spec)
-    problem = ModelProblem(code, flat, batches, spec.at_once, tables.rows if tables else None)
+    problem = problem_of(code, flat, batches, spec, tables.rows if tables else None)
     batch, _ = batches.take(0, flat.device)
     look = _Look(code, flat, batch)
     first = look.curvature()

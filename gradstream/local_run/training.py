@@ -27,6 +27,7 @@ from gradstream.input.shuffled import batches_of
 from gradstream.local_run.rows import local_rows
 from gradstream.model import parts
 from gradstream.model.buffers import plain_name
+from gradstream.model.computing.precision import loss_scale
 from gradstream.model.ensemble import train_step
 from gradstream.model.flat_model import trained_dtype
 from gradstream.model.guard import ParameterGuard, watched
@@ -110,6 +111,7 @@ class _Training:
         self._steps = _steps(spec, length, code.batching.drop_last)
         self._schedule = spec.schedule.for_run(_total_samples(self._steps, length, spec, code.batching.drop_last))
         self._clock, self._judge = _EvaluationClock(spec, length), Judge(spec)
+        self._scale = loss_scale(spec)
         self._rows, self._observed = local_rows(model, spec, code, length), SlidingObservations()
 
     def reports(self) -> Iterator[LocalProgress]:
@@ -140,7 +142,10 @@ class _Training:
             shares = parts.of(batch, examples, spec.at_once)
         if self._rows:
             self._rows.begin(batch)
-        loss = watched(self._guard, None, lambda: train_step(self._model, shares, self._loss, backward))
+        scaled = self._scale.scaling(backward) if self._scale else backward
+        loss = watched(self._guard, None, lambda: train_step(self._model, shares, self._loss, scaled))
+        if self._scale and not self._scale.unscale(self._trained) and math.isfinite(loss):
+            return loss
         for p in self._trained:
             if p.grad is None:  # the loss left it out: a worker pushes zeros for it
                 p.grad = torch.zeros_like(p)

@@ -37,6 +37,8 @@ BASE_DISTANCE = define_metric(
     "L2 norm of the center just before a push is applied minus its base, of a sample of pushes",
     "lower",
 )
+LOSS_SCALE = define_metric("train/loss_scale", "Loss scale", "1", "Factor on the loss in float16, by worker", drawn=False)
+OVERFLOWS = define_metric("train/overflows", "Overflows", "mini-batches", "Overflows in float16 so far, by worker", drawn=False)
 TOTAL = define_metric(
     "train/total_samples", "Total samples", "samples", "Samples that the whole job trains, unless it is stopped", drawn=False
 )
@@ -277,9 +279,7 @@ BEHIND = define_metric(
     "Examples of a followed folder or stream that a worker has still to train, by worker",
     "lower",
 )
-EXPORTS_FAILED = define_metric(
-    "export/failed", "Failed exports", "exports", "Exports in a row whose part could not be stored, by shard", "lower"
-)
+EXPORTS_FAILED = define_metric("export/failed", "Failed exports", "exports", "Exports in a row not stored, by shard", "lower")
 LEADERLESS = define_metric(
     "data/leaderless", "Leaderless partitions", "partitions", "Partitions of a followed topic without a leader, by worker", "lower"
 )

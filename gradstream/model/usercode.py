@@ -17,6 +17,8 @@ from gradstream.errors import InvalidWorkload, PlaneLost
 from gradstream.input import randomness
 from gradstream.input.gather import Batching
 from gradstream.model import ensemble
+from gradstream.model.computing.blocks import apply_to_blocks, recompute
+from gradstream.model.computing.precision import check_precision, narrowed
 from gradstream.model.flat_model import parameter_shapes, trained_dtype
 from gradstream.process.begin import seed_of
 from gradstream.process.exits import UserError
@@ -70,8 +72,13 @@ class UserCode:
         with blaming("model()"):
             model = ensemble.build(self._workload, self._spec)
             _check_rules(self._spec, model)
+            check_precision(self._spec, model)
             self._workload.check_job(self._spec, model)
-            return model
+        if self._spec.recompute == "blocks":
+            with blaming("blocks()"):
+                for member in ensemble.members(model):
+                    apply_to_blocks(recompute, self._workload.blocks(member), member)
+        return model
 
     def dataset(self, split: Split) -> Dataset[Any]:
         """Build the data set, the same in every process of the job, also if it is split at random."""
@@ -95,7 +102,7 @@ class UserCode:
         return Batching(collate, bool(self._workload.drop_last))
 
     def loss(self, model: nn.Module, batch: Any) -> torch.Tensor:
-        with blaming("loss()"):
+        with blaming("loss()"), narrowed(self._spec, model):
             try:
                 return checked_loss(self._workload.loss(model, batch))
             except ValueError as error:
@@ -107,7 +114,7 @@ class UserCode:
                 raise
 
     def evaluate(self, model: nn.Module, batch: Any) -> dict[str, Any]:
-        with blaming("evaluate()"):
+        with blaming("evaluate()"), narrowed(self._spec, model):
             values = self._workload.evaluate(model, batch)
             if not isinstance(values, dict):
                 raise InvalidWorkload(f"evaluate() must return a dict of numbers, not {described(values)}")

@@ -25,6 +25,7 @@ from gradstream.center.tables.payload import FoundRows, RowGradients, RowKeys
 from gradstream.evaluation.scoring import Scorer
 from gradstream.input import randomness
 from gradstream.input.data import Batches, never_empty
+from gradstream.model.computing.scaled import ScaledProblem, problem_of
 from gradstream.model.flat_model import FlatModel
 from gradstream.model.problem import ModelProblem
 from gradstream.model.start import model_without_platform
@@ -69,7 +70,7 @@ class Workloads:
         Raises: DatasetTooSmall, UserError."""
         flat = FlatModel(self._model(), _CPU)
         rows = working_rows(flat.model, spec)
-        problem = ModelProblem(self._code, flat, Batches(self._data, spec, rank, self._code.batching), spec.at_once, rows)
+        problem = problem_of(self._code, flat, Batches(self._data, spec, rank, self._code.batching), spec, rows)
         return Randomly(problem, seed_of(spec.seed, "worker", rank))
 
     def _model(self) -> nn.Module:
@@ -117,6 +118,10 @@ class Randomly:
     def gradient(self, position: int) -> Gradient:
         with self._swapped:
             return self._problem.gradient(position)
+
+    @property
+    def overflowed(self) -> bool:
+        return isinstance(self._problem, ScaledProblem) and self._problem.overflowed
 
     @property
     def tables(self) -> Mapping[str, int]:

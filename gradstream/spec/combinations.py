@@ -38,6 +38,7 @@ def check(spec: JobSpec) -> None:
     _check_layers(spec)
     _check_pipeline(spec)
     _check_hogwild(spec)
+    _check_arithmetic(spec)
     for key in spec.env:
         if _RESERVED_ENV.search(key) or not re.fullmatch(r"[A-Za-z_]\w*", key):
             raise ValueError(f"env.{key}: this name is reserved or not a variable's name")
@@ -102,6 +103,17 @@ def _check_hogwild(spec: JobSpec) -> None:
     window = spec.strategy.steps_per_push()
     if spec.strategy.hogwild == "steps" and window is not None and window < threads:
         raise ValueError(f"{place}: a push after {window} steps leaves some of {threads} threads idle; raise strategy.window")
+
+
+def _check_arithmetic(spec: JobSpec) -> None:
+    if spec.precision == "fp16" and spec.tables:
+        raise ValueError("precision: fp16 scales the loss, and with it the gradients of embedding rows; take bf16")
+    if spec.roles.worker.hogwild == 1:
+        return
+    if spec.precision == "fp16":
+        raise ValueError("precision: fp16 has one loss scale for a worker, and hogwild threads would each need one; take bf16")
+    if spec.recompute != "none":
+        raise ValueError("recompute: hogwild threads share random numbers, so dropout could not be repeated; remove it, or hogwild")
 
 
 def _check_optimizers(spec: JobSpec) -> None:

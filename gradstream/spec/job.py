@@ -75,6 +75,15 @@ class JobSpec(SpecPart, frozen=True):
         le=MAX_BATCH,
         description="Parts in which a worker computes each mini-batch, to save memory; it adds up their gradients",
     )
+    precision: Literal["fp32", "bf16", "fp16"] = Field(
+        "fp32",
+        description="Arithmetic of loss() and evaluate(): bf16 and fp16 are autocast, fp16 with a loss scale; parameters "
+        "and optimizers keep float32",
+    )
+    recompute: Literal["none", "blocks"] = Field(
+        "none",
+        description="blocks: each block of the model keeps only its inputs, and computes again in backward, to save memory",
+    )
     members: int = Field(
         1,
         ge=1,
@@ -153,6 +162,11 @@ class JobSpec(SpecPart, frozen=True):
     def threads_at_once(self) -> int:
         """Mini-batches of a worker that its hogwild threads compute at once; 1 with a strategy that shares nothing among them."""
         return self.roles.worker.hogwild if self.strategy.hogwild else 1
+
+    @property
+    def drops_overflows(self) -> bool:
+        """A pushed gradient that is not finite is an overflow in float16: dropped and counted, whatever `on_nan` says of losses."""
+        return self.precision == "fp16" and self.strategy.descends == "server"
 
     @property
     def effective_gate(self) -> Gate:

@@ -41,7 +41,7 @@ class Link:
     def __init__(self, spec: JobSpec, port: Port, w: Replica, rank: int, incarnation: int, events: LinkEvents) -> None:
         self._port, self._w, self._rank, self._incarnation, self._events = port, w, rank, incarnation, events
         self._strategy, self._gate, self._pipeline = spec.strategy, spec.effective_gate, spec.pipeline
-        self._fails_on_nan = spec.on_nan == "fail"
+        self._fails_on_nan = spec.on_nan == "fail" and not spec.drops_overflows
         self._buffer, self._tickets = PushBuffer(spec, port, w.theta), Tickets()
         self._next_center: _NextCenter | None = None
         self._base = 0

@@ -71,6 +71,15 @@ class InPieces(Protocol):
 
 
 @runtime_checkable
+class Overflows(Protocol):
+    """A problem that computes in a narrow dtype, in which a gradient may overflow."""
+
+    @property
+    def overflowed(self) -> bool:
+        """The last gradient was not finite, so that no step may be made along it."""
+
+
+@runtime_checkable
 class NamesParameters(Protocol):
     """A problem whose vector is that of a model."""
 

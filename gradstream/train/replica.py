@@ -14,7 +14,7 @@ from gradstream.center.entries import Payload
 from gradstream.center.positions import Position, taken_at
 from gradstream.spec import JobSpec
 from gradstream.train.batch_count import BatchCount
-from gradstream.train.problem import InPieces, Prepares, Problem
+from gradstream.train.problem import InPieces, Overflows, Prepares, Problem
 from gradstream.train.sample_count import SampleCount
 from gradstream.train.worker_model import WorkerModel
 
@@ -47,6 +47,7 @@ class Replica:
         self._in_pieces = problem if plain and isinstance(problem, InPieces) else None
         """The problem, if steps need no gathered gradient."""
         self._prepares = problem if isinstance(problem, Prepares) else None
+        self._overflows = problem if isinstance(problem, Overflows) else None
         self._lr, self._schedule = spec.strategy.lr, spec.schedule.for_run(problem.total_samples)
 
     # ---- for a strategy ----------------------------------------------------------------------------------------------------
@@ -126,6 +127,8 @@ class Replica:
         self.batches.compute_seconds += time.perf_counter() - began
 
     def descend(self, g: Tensor) -> None:
+        if self._overflows and self._overflows.overflowed:
+            return
         self._optimizer.step(g, self._factor)
 
     def reset(self) -> None:

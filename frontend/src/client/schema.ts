@@ -3912,6 +3912,20 @@ export interface components {
              */
             accumulate: number;
             /**
+             * Precision
+             * @description Arithmetic of loss() and evaluate(): bf16 and fp16 are autocast, fp16 with a loss scale; parameters and optimizers keep float32
+             * @default fp32
+             * @enum {string}
+             */
+            precision: "fp32" | "bf16" | "fp16";
+            /**
+             * Recompute
+             * @description blocks: each block of the model keeps only its inputs, and computes again in backward, to save memory
+             * @default none
+             * @enum {string}
+             */
+            recompute: "none" | "blocks";
+            /**
              * Members
              * @description Models of an ensemble; the workers train them on the same data, and the evaluator averages their outputs
              * @default 1
