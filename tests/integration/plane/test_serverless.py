@@ -25,7 +25,6 @@ ADAM, MOMENTUM = {"name": "adam"}, {"name": "sgd", "momentum": 0.9}
 CASES: dict[str, dict[str, Any]] = {
     "sync": {"strategy": {"name": "sync", "lr": 0.05}},
     "sync with adam": {"strategy": {"name": "sync", "lr": 0.01}, "optimizer": ADAM},
-    "sync with a cohort": {"strategy": {"name": "sync", "lr": 0.05}, "gate": {"mode": "bsp", "cohort": 0.6}},
     "sync with int8": {"strategy": {"name": "sync", "lr": 0.05}, "codec": {"name": "int8"}, "pull_codec": {"name": "bf16"}},
     "adag": {"strategy": {"name": "adag", "lr": 0.05, "window": 3}, "gate": "bsp"},
     "local_sgd": {"strategy": {"name": "local_sgd", "lr": 0.05, "window": 3}},
@@ -34,7 +33,7 @@ CASES: dict[str, dict[str, Any]] = {
         "optimizer": ADAM,
     },
     "diloco": {"strategy": {"name": "diloco", "lr": 0.05, "window": 3}},
-    "fedavg": {"strategy": {"name": "fedavg", "lr": 0.05}, "gate": {"mode": "bsp", "cohort": 0.6}},
+    "fedavg": {"strategy": {"name": "fedavg", "lr": 0.05}},
     "fedprox": {"strategy": {"name": "fedprox", "lr": 0.05}},
     "easgd": {"strategy": {"name": "easgd", "lr": 0.05}, "gate": "bsp"},
     "easgd with bf16": {

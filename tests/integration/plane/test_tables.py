@@ -86,7 +86,8 @@ def test_rows_on_disk_change_no_bit(where: str, cluster: Callable[..., Cluster])
     expected = sim.run(plain, Workloads(plain, FOLDER), align=4096)
     assert torch.equal(center, expected.center)
     assert served(attempt) == rows_of(expected.shards)
-    tiers = [table.tier for server in attempt.servers for table in server._tables.tables.values() if server._tables and table.tier]
+    hosted = [server._hosted._tables for server in attempt.servers]
+    tiers = [table.tier for tables in hosted if tables for table in tables.tables.values() if table.tier]
     assert len(tiers) == 6
     assert all(tier.cold > 10 and tier.read > 10 for tier in tiers)
 
