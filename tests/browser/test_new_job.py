@@ -18,7 +18,7 @@ LINES = "Problems by line"
 def test_an_example_is_changed_in_the_form_submitted_and_trained(open_page: OpenPage, client: Client) -> None:
     page = open_page("/jobs/new")
     page.get_by_role("button", name="Use an example").click()
-    page.get_by_role("menuitem", name=re.compile("digits", re.I)).click()
+    page.get_by_role("menuitem", name="Handwritten digits", exact=True).click()
     expect(page.get_by_label(YAML)).to_have_value(re.compile("digits:Digits"))
 
     page.get_by_label("Window").fill("0")
@@ -256,7 +256,7 @@ def test_a_job_is_made_by_keyboard_alone(open_page: OpenPage, client: Client) ->
     page = open_page("/jobs/new")
     _tab_to(page, "Use an example")
     page.keyboard.press("Enter")
-    digits = page.get_by_role("menuitem", name=re.compile("digits", re.I))
+    digits = page.get_by_role("menuitem", name="Handwritten digits", exact=True)
     expect(digits).to_be_visible()
     for _ in range(10):
         page.keyboard.press("ArrowDown")
