@@ -1,4 +1,4 @@
-"""What a step of LARS costs on one flat vector, beside the least that it could: `python -m benchmarks.layers`.
+"""The cost of a LARS step on one flat vector, beside the least that it could be: `python -m benchmarks.layers`.
 
 The least is the norms of each parameter and of its gradient, and one step of SGD with momentum and weight decay over the raw
 vector. All take turns in one process on one thread, so that a drift of the machine hits all alike."""

@@ -24,11 +24,9 @@ from gradstream.process.saving.part import CheckpointPartFiles, resumed_state
 from gradstream.process.saving.uploads import Uploads
 from gradstream.process.store import open_store
 from gradstream.process.watchdog import StartWatchdog
-from gradstream.serverless.port import ServerlessPort
 from gradstream.train import loop
 from gradstream.train.link import Link
 from gradstream.train.link_events import LinkEvents
-from gradstream.wire.port import RedisPort
 from gradstream.wire.telemetry.reporter import Reporter
 from gradstream.wire.transport.retransmissions import Retransmissions
 from worker_node import setup
@@ -53,13 +51,9 @@ class Worker(LinkEvents):
         self._uploads = Uploads(self._store)
         self._replica = make_replica(order.spec, self._problem, self._report_loss)
         retransmissions = Retransmissions(lambda count: reporter.point(metrics.RETRANSMISSIONS, count, rank=order.rank))
-        self._serverless: ServerlessPort | None = None
-        """The port of a job without servers."""
-        port: RedisPort | ServerlessPort
-        if order.spec.roles.serverless:
-            port = self._serverless = setup.serverless_port(order, self._flat, folder, settings)
-        else:
-            port = setup.port(order, self._flat, retransmissions, settings)
+        serverless = order.spec.roles.serverless
+        self._serverless = setup.serverless_port(order, self._flat, folder, settings) if serverless else None
+        port = self._serverless or setup.port(order, self._flat, retransmissions, settings)
         self._link = Link(order.spec, port, self._replica, order.rank, order.incarnation, self)
         self._report = WorkerReport(reporter, order, self._replica, self._link, port, self._problem, settings)
 

@@ -53,7 +53,7 @@ def find_process(session: Session, process_id: UUID) -> ProcessRow:
 def require(session: Session, platform: Platform, job: JobRow, process: ProcessRow, path: str, size: int) -> None:
     """Raises: Invalid: no name for a file here, or too large for its kind. Conflict: the process, or its attempt, is over (fenced).
     TooLarge: with it the job would have more than its bytes."""
-    if not _may_store(process, path, serverless=jobs.spec_of(job).roles.serverless):
+    if not _may_store(process, path) and not (_is_of_shard(process.rank, path) and _holds_shard(job, process)):
         raise Invalid(f"'{path}' is not a file that {process.label} may store.", path=path)
     allowed = most_bytes(path)
     if allowed is not None and size > allowed:
@@ -73,18 +73,22 @@ def require(session: Session, platform: Platform, job: JobRow, process: ProcessR
         )
 
 
-def _may_store(process: ProcessRow, path: str, *, serverless: bool) -> bool:
-    """User code shares its process's token: it reaches no other part of a checkpoint, and never the manifest. In a job without
-    servers a worker stores the part of its shard, too, and worker 0 the manifest."""
+def _may_store(process: ProcessRow, path: str) -> bool:
+    """User code shares its process's token: it reaches no other part of a checkpoint, and never the manifest."""
     at = CheckpointPath.parse(path)
     match process.role:
         case "evaluator":
             return path in _OF_EVALUATOR
         case "worker":
             own = at is not None and at.part == worker_part(process.rank) and at.suffix != EARLIER
-            return own or (process.rank == 0 and path in _OF_FIRST_WORKER) or (serverless and _is_of_shard(process.rank, path))
+            return own or (process.rank == 0 and path in _OF_FIRST_WORKER)
         case _:
             return _is_of_shard(process.rank, path)
+
+
+def _holds_shard(job: JobRow, process: ProcessRow) -> bool:
+    """In a job without servers a worker stores the part of its shard, too, and worker 0 the manifest."""
+    return process.role == "worker" and jobs.spec_of(job).roles.serverless
 
 
 def _is_of_shard(shard: int, path: str) -> bool:

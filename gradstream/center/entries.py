@@ -194,8 +194,7 @@ class Rejected(Struct, frozen=True, array_like=True, tag="rejected"):
     version: int
     """The version of the center that was lost."""
     brings: Literal["center", "response"]
-    """The kind of vector that was lost. The server keeps a "response"
-    and resends it unchanged: see `gradstream.shard_server.mailbox`."""
+    """The kind of vector that was lost. A "response" is kept and resent unchanged: see `gradstream.shard_server.mailbox`."""
 
 
 Entry = Init | Join | Push | Pull | Lookup | Saved | Leave | Checkpoint | ExportModel | Committed | StopWorkers | Resend | Rejected

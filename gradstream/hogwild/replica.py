@@ -35,7 +35,7 @@ class _SharedSteps:
     """A thread has raised an error, so the others make no further step."""
 
 
-class _Turn(NamedTuple):
+class _NextStep(NamedTuple):
     taken: Minibatch
     factor: float
     """The schedule's, for the samples before this mini-batch."""
@@ -69,13 +69,13 @@ class HogwildReplica(Replica):
 
     def _step_in_thread(self, number: int, steps: _SharedSteps) -> None:
         try:
-            while turn := self._next_turn(steps):
-                self._step_on(number, turn)
+            while step := self._take_step(steps):
+                self._make_step(number, step)
         except BaseException:
             steps.failed = True
             raise
 
-    def _next_turn(self, steps: _SharedSteps) -> _Turn | None:
+    def _take_step(self, steps: _SharedSteps) -> _NextStep | None:
         """Take the next mini-batch and count it. None: all steps are made, or another thread has failed."""
         with self._lock:
             over = self.batches.done or (steps.made and self.batches.ends_window)
@@ -85,17 +85,17 @@ class HogwildReplica(Replica):
             self.batches.add_batch()
             self.samples.add_batch(taken.examples)
             steps.made += 1
-            return _Turn(taken, self._factor)
+            return _NextStep(taken, self._factor)
 
-    def _step_on(self, number: int, turn: _Turn) -> None:
+    def _make_step(self, number: int, step: _NextStep) -> None:
         mine, optimizer = self._shared.threads[number], self.model.optimizers[number]
         if self._in_pieces is None:
-            gradient = mine.gradient_of(turn.taken)
-            self._report_loss(turn.taken.position, gradient.loss)
-            optimizer.step(gradient.g, turn.factor)
+            gradient = mine.gradient_of(step.taken)
+            self._report_loss(step.taken.position, gradient.loss)
+            optimizer.step(gradient.g, step.factor)
             return
-        self._report_loss(turn.taken.position, mine.loss_of(turn.taken))
-        alpha = optimizer.plain(turn.factor)
+        self._report_loss(step.taken.position, mine.loss_of(step.taken))
+        alpha = optimizer.plain(step.factor)
         assert alpha is not None, "an optimizer that was plain stays so"
         mine.descend(alpha)
 

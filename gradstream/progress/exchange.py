@@ -67,7 +67,7 @@ class ShardSums(BaseModel, frozen=True):
 
     slice_bytes: int | None = None
     largest_bytes: int = 0
-    """Bytes of its largest parameter; 0: any place may be cut, or it is not known."""
+    """Bytes of its largest parameter; 0: its rule needs no whole parameters, or it is not known."""
     since: float = 0.0
     """The time when it had its slice, by its clock."""
     until: float = 0.0

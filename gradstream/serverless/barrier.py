@@ -19,7 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 _ARRIVAL = struct.Struct("<IQ")
-SLICE = 0.5
+LOOK_INTERVAL = 0.5
 """Seconds between two looks whether the attempt still lives."""
 _POLL_INTERVAL = 0.02
 """Seconds between two looks for the pipe of a process that is starting."""
@@ -27,7 +27,7 @@ _POLL_INTERVAL = 0.02
 
 class Barrier:
     def __init__(self, folder: Path, rank: int, count: int, look: Callable[[float], None]) -> None:
-        """`look(seconds)` is called in each `SLICE` of waiting, with the time waited so far. It raises when the attempt is over.
+        """`look(seconds)` is called once in each `LOOK_INTERVAL`, with the time waited so far. It raises when the attempt is over.
 
         Raises: OSError: this rank's pipe cannot be made."""
         self._folder, self._rank, self._count, self._look = folder, rank, count, look
@@ -51,7 +51,7 @@ class Barrier:
             if len(self._others) == len(self._arrived):
                 return
             time.sleep(_POLL_INTERVAL)
-            if time.monotonic() - looked > SLICE:
+            if time.monotonic() - looked > LOOK_INTERVAL:
                 looked = time.monotonic()
                 self._look(looked - began)
 
@@ -63,7 +63,7 @@ class Barrier:
             _write(handle, arrival)
         began = time.monotonic()
         while min(self._arrived.values(), default=self._arrivals) < self._arrivals:
-            if self._poll.poll(SLICE * 1000):
+            if self._poll.poll(LOOK_INTERVAL * 1000):
                 self._read()
             else:
                 self._look(time.monotonic() - began)

@@ -1,13 +1,13 @@
-"""The shared memory of a job without servers: the vectors of all workers, the one center, and what each lays beside its vector.
+"""The shared memory of a job without servers: the vectors of all workers, the one center, and the entries beside each vector.
 
 | file                | content                                                        | written by                        |
 |---------------------|----------------------------------------------------------------|-----------------------------------|
 | `<rank>.0`          | `out`: the worker's push                                       | the worker, before a turn         |
-| `<rank>.0`          | its answer, if the strategy makes one for each push            | every shard its slice, in a turn  |
+| `<rank>.0`          | the response to its push, if the strategy makes one             | every shard its slice, in a turn  |
 | `0.0`               | the center of all                                              | every shard its slice, in a turn  |
-| `<rank>.notes`      | the entries of the worker, for two turns by turns              | the worker, before a turn         |
+| `<rank>.entries`    | the entries of the worker, of two turns by turns               | the worker, before a turn         |
 
-Two notes by turns, since a worker may lay its next one while another still reads the last.
+A file of entries holds two turns: a worker may write those of its next turn while another still reads the last.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from gradstream.errors import PlaneLost
 from gradstream.wire.transport.layout import Layout
 from gradstream.wire.transport.shm import Shared
 
-NOTE_BYTES = 1 << 20
-"""Bytes of one note: the headers of an entry or two. The largest have the places of a worker in many partitions."""
+ENTRY_BYTES = 1 << 20
+"""Bytes for the entries of a turn: one or two headers. The largest have the places of a worker in many partitions."""
 _LENGTH = struct.Struct("<I")
 
 
-class TurnNote(msgspec.Struct, frozen=True, array_like=True):
-    """Packed headers that a worker lays beside its vector."""
+class TurnEntries(msgspec.Struct, frozen=True, array_like=True):
+    """The packed headers of a worker in one turn."""
 
     entries: list[bytes]
     outside: list[bytes] = []
@@ -42,18 +42,18 @@ class TurnNote(msgspec.Struct, frozen=True, array_like=True):
         return not (self.entries or self.outside)
 
 
-_encode, _decode = msgspec.msgpack.Encoder().encode, msgspec.msgpack.Decoder(TurnNote).decode
+_encode, _decode = msgspec.msgpack.Encoder().encode, msgspec.msgpack.Decoder(TurnEntries).decode
 
 
 class TurnMemory:
     """`open_others` comes after all workers have made theirs."""
 
-    def __init__(self, folder: Path, rank: int, layout: Layout, *, answers: bool) -> None:
-        """`answers`: the strategy makes an answer to each push. Raises: SharedMemoryError. OSError."""
-        self._folder, self._rank, self._layout, self._answers = folder, rank, layout, answers
+    def __init__(self, folder: Path, rank: int, layout: Layout, *, responses: bool) -> None:
+        """`responses`: the strategy makes one for each push, beside the center. Raises: SharedMemoryError. OSError."""
+        self._folder, self._rank, self._layout, self._responses = folder, rank, layout, responses
         mine = Shared.make(folder, rank, 0, layout, self._centers(rank))
         self._vectors = {rank: mine}
-        self._notes = {rank: _make_notes(folder, rank)}
+        self._entries = {rank: _make_entries(folder, rank)}
         assert mine.out is not None, "a worker has a vector to push from"
         self.out = mine.out
         """This worker's push, shape (size,)."""
@@ -63,10 +63,10 @@ class TurnMemory:
         for rank in range(self._layout.servers):
             if rank != self._rank:
                 self._vectors[rank] = Shared.open(self._folder, rank, 0, self._layout, self._centers(rank))
-                self._notes[rank] = _open_notes(self._folder, rank)
+                self._entries[rank] = _open_entries(self._folder, rank)
 
     def _centers(self, rank: int) -> int:
-        return (rank == 0) + self._answers
+        return (rank == 0) + self._responses
 
     @property
     def center(self) -> Tensor:
@@ -89,52 +89,52 @@ class TurnMemory:
         """Put this shard's part of the center; `x` is None if it lies there already."""
         self._vectors[0].put_center(0, self._rank, x, buffers)
 
-    def put_answer(self, rank: int, x: Tensor, buffers: Buffers | None) -> None:
-        """Put this shard's part of the answer to a worker."""
+    def put_response(self, rank: int, x: Tensor, buffers: Buffers | None) -> None:
+        """Put this shard's part of the response to a worker."""
         self._vectors[rank].put_center(int(rank == 0), self._rank, x, buffers)
 
     def taken_center(self) -> Payload:
         """Return the center, with a copy of its buffers."""
         return Payload(self.center, self._vectors[0].center_buffers(0))
 
-    def taken_answer(self) -> Payload:
-        """Return the answer to this worker."""
+    def taken_response(self) -> Payload:
+        """Return the response to this worker."""
         mine, at = self._vectors[self._rank], int(self._rank == 0)
         return Payload(mine.centers[at], mine.center_buffers(at))
 
-    def lay_note(self, turn: int, note: TurnNote) -> None:
+    def write_entries(self, turn: int, given: TurnEntries) -> None:
         """Raises: PlaneLost: it is too long."""
-        packed = _encode(note)
-        if len(packed) > NOTE_BYTES - _LENGTH.size:
-            raise PlaneLost(f"the entries of worker {self._rank} take {len(packed):,} bytes; {NOTE_BYTES:,} lie beside its vector")
-        start = turn % 2 * NOTE_BYTES
-        memory = self._notes[self._rank]
+        packed = _encode(given)
+        if len(packed) > ENTRY_BYTES - _LENGTH.size:
+            raise PlaneLost(f"the entries of worker {self._rank} take {len(packed):,} bytes; {ENTRY_BYTES:,} lie beside its vector")
+        start = turn % 2 * ENTRY_BYTES
+        memory = self._entries[self._rank]
         _LENGTH.pack_into(memory, start, len(packed))
         memory[start + _LENGTH.size : start + _LENGTH.size + len(packed)] = packed
 
-    def read_note(self, turn: int, rank: int) -> TurnNote:
-        start = turn % 2 * NOTE_BYTES
-        memory = self._notes[rank]
+    def read_entries(self, turn: int, rank: int) -> TurnEntries:
+        start = turn % 2 * ENTRY_BYTES
+        memory = self._entries[rank]
         [length] = _LENGTH.unpack_from(memory, start)
         try:
             return _decode(memory[start + _LENGTH.size : start + _LENGTH.size + length])
         except msgspec.DecodeError as error:
-            raise PlaneLost(f"the note of worker {rank} cannot be read: something else has written into it ({error})") from error
+            raise PlaneLost(f"the entries of worker {rank} cannot be read: something else has written into it ({error})") from error
 
 
-def _make_notes(folder: Path, rank: int) -> mmap.mmap:
-    handle = os.open(folder / f"{rank}.notes", os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+def _make_entries(folder: Path, rank: int) -> mmap.mmap:
+    handle = os.open(folder / f"{rank}.entries", os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         os.fchmod(handle, 0o666)  # workers may have accounts of their own; the folder says who may enter
-        os.posix_fallocate(handle, 0, 2 * NOTE_BYTES)
-        return mmap.mmap(handle, 2 * NOTE_BYTES)
+        os.posix_fallocate(handle, 0, 2 * ENTRY_BYTES)
+        return mmap.mmap(handle, 2 * ENTRY_BYTES)
     finally:
         os.close(handle)
 
 
-def _open_notes(folder: Path, rank: int) -> mmap.mmap:
-    handle = os.open(folder / f"{rank}.notes", os.O_RDWR | os.O_CLOEXEC)
+def _open_entries(folder: Path, rank: int) -> mmap.mmap:
+    handle = os.open(folder / f"{rank}.entries", os.O_RDWR | os.O_CLOEXEC)
     try:
-        return mmap.mmap(handle, 2 * NOTE_BYTES)
+        return mmap.mmap(handle, 2 * ENTRY_BYTES)
     finally:
         os.close(handle)

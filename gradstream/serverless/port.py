@@ -1,6 +1,6 @@
 """The port of a worker in a job without servers. It also serves the shard of the worker's rank.
 
-    a turn:   every worker lays its entries beside its vector;   all meet
+    a turn:   every worker writes its entries beside its vector;   all meet
               every shard handles the entries from outside, then those of the workers in rank order, each for its own slice,
               and leaves its slice in the one center of all;   all meet, if a vector was read or written
 
@@ -24,9 +24,9 @@ from gradstream.codecs.coding import Residual, carry
 from gradstream.errors import PlaneLost
 from gradstream.process.exits import UserError
 from gradstream.process.order import ProcessOrder, label
-from gradstream.serverless.barrier import SLICE, Barrier
+from gradstream.serverless.barrier import LOOK_INTERVAL, Barrier
 from gradstream.serverless.mailbox import TurnMailbox
-from gradstream.serverless.memory import TurnMemory, TurnNote
+from gradstream.serverless.memory import TurnEntries, TurnMemory
 from gradstream.serverless.outside import OutsideEntries
 from gradstream.shard_server.hosted_shard import HostedShard
 from gradstream.shard_server.settings import ServerSettings
@@ -74,11 +74,9 @@ class ServerlessPort:
         """The last turn had no entry."""
         self._reporter = reporter = Reporter(order.plane, self._j, f"{label('server', self._rank)}.{order.incarnation}")
         retransmissions = Retransmissions(lambda count: reporter.point(metrics.RETRANSMISSIONS, count, rank=order.rank))
-        self._mailbox = TurnMailbox(self._redis, routes, order, settings, retransmissions)
-        self._mailbox.layout = layout
         self._outside = OutsideEntries(routes.home, self._j, settings, self._redis) if self._rank == 0 else None
         try:
-            self._memory = TurnMemory(Path(order.shared.folder), self._rank, layout, answers=order.spec.strategy.responds)
+            self._memory = TurnMemory(Path(order.shared.folder), self._rank, layout, responses=order.spec.strategy.responds)
             self._barrier = Barrier(Path(order.shared.folder), self._rank, self._count, self._look)
             self._barrier.wait_for_all()
             self._barrier.meet()
@@ -87,7 +85,8 @@ class ServerlessPort:
             raise UserError(f"roles.server.count: {error}; {_REMEDY}, or use a smaller model") from None
         except OSError as error:
             raise PlaneLost(f"the shared memory of a job without servers: {error}") from error
-        self._mailbox.attach(self._memory, self._rank, order.spec.pull_codec)
+        self._mailbox = TurnMailbox(self._redis, routes, order, settings, retransmissions, self._memory)
+        self._mailbox.layout = layout
         self._hosted = HostedShard(order, folder, reporter, settings, self._mailbox)
         self.shard = self._hosted.shard
 
@@ -101,7 +100,7 @@ class ServerlessPort:
         return [self._memory.center] if self._order.spec.strategy.leaves_theta else []
 
     def send(self, entry: Entry, payload: Payload | None = None, residual: Residual | None = None) -> None:
-        """Lay an entry down for the next turn."""
+        """Keep an entry for the next turn."""
         if payload and isinstance(entry, Init | Push):
             self._fill_out(entry, payload, residual)
         observed = payload.observed.pack() if payload and payload.observed else ""
@@ -144,14 +143,14 @@ class ServerlessPort:
         self._reporter.close()
 
     def _take_turn(self) -> None:
-        outside = self._outside.take(SLICE if self._is_idle and not self._outgoing else 0.0) if self._outside else []
+        outside = self._outside.take(LOOK_INTERVAL if self._is_idle and not self._outgoing else 0.0) if self._outside else []
         self._turn += 1
-        self._memory.lay_note(self._turn, TurnNote(self._outgoing, outside))
+        self._memory.write_entries(self._turn, TurnEntries(self._outgoing, outside))
         self._outgoing = []
         self._barrier.meet()
-        notes = [self._memory.read_note(self._turn, rank) for rank in range(self._count)]
-        self._is_idle = all(note.is_empty for note in notes)
-        entries = notes[0].outside + [entry for note in notes for entry in note.entries]
+        found = [self._memory.read_entries(self._turn, rank) for rank in range(self._count)]
+        self._is_idle = all(of_rank.is_empty for of_rank in found)
+        entries = found[0].outside + [entry for of_rank in found for entry in of_rank.entries]
         self._mailbox.begin_turn()
         for number, packed in enumerate(entries):
             self._handle(f"{self._turn}-{number}", packed, len(entries) - number - 1)
@@ -174,7 +173,7 @@ class ServerlessPort:
     def _with_vector(self, response: Response) -> Response:
         if response.payload is None:
             return response
-        taken = self._memory.taken_answer() if response.brings == "response" else self._memory.taken_center()
+        taken = self._memory.taken_response() if response.brings == "response" else self._memory.taken_center()
         return replace(response, payload=taken)
 
     def _look(self, waited: float) -> None:

@@ -53,8 +53,6 @@ def _check_serverless(spec: JobSpec) -> None:
         raise ValueError(f"roles.server.count: without servers all workers take turns, not {gate.mode}; set gate: bsp, {remedy}")
     if gate.quorum is not None:
         raise ValueError(f"gate.quorum: without servers each turn waits for all workers; remove it, {remedy}")
-    if gate.cohort < 1:
-        raise ValueError(f"gate.cohort: without servers each turn takes all workers; remove it, {remedy}")
     if spec.roles.server.device != "cpu":
         raise ValueError(f"roles.server.device: without servers the workers hold the shards, in shared memory; remove it, {remedy}")
     if spec.tables:

@@ -17,7 +17,7 @@ PAGE = mmap.PAGESIZE
 MAP_NORESERVE = 0x4000
 """The flag of Linux; Python 3.11 does not name it."""
 SMALL_PAGES = 1 << 22
-"""Bytes at the begin of an array that have pages of the usual size, so that a small table takes no more than it needs. Those behind
+"""Bytes at the beginning of an array with pages of the usual size, so that a small table takes no more than it needs. Those behind
 have pages of 2 MiB where Linux gives them: a random access to many GB waits for its page's address, too."""
 
 

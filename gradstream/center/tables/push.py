@@ -131,7 +131,7 @@ def resolve(table: Any, push: Any, begin: Any) -> Any:
         if i + AHEAD < len(push.keys):
             prefetch(metas, push.loans[i + AHEAD].place)
         loan, place, outcome = push.loans[i], push.loans[i].place, APPLIED
-        if place < 0 or place >= used or loan.incarnation == 0 or table.rows.meta[place].incarnation != loan.incarnation:
+        if place < 0 or place >= used or loan.incarnation == 0 or metas[place].incarnation != loan.incarnation:
             outcome, place, bucket = _find_anew(table, push, i)
             if bucket >= 0:
                 return i, bucket

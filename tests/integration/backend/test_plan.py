@@ -173,6 +173,20 @@ def test_an_earlier_job_that_is_not_understood_any_more_is_passed_over(platform:
     assert plan(api)["size"] is None
 
 
+def test_a_job_without_servers_lies_on_one_machine(api: httpx.Client, two: tuple[Agent, Agent]) -> None:
+    roles = {"server": {"count": 0}, "worker": {"count": 4, "device": "cpu"}}
+    found = plan(api, size=SIZE, strategy={"name": "sync"}, roles=roles)
+    assert planned(found["start"]) == {(label, "node-1") for label in ("worker-0", "worker-1", "worker-2", "worker-3", "evaluator")}
+    assert (found["shards"]["count"], found["shards"]["sure"]) == (0, True)
+    assert "each of its 4 workers holds a shard" in found["shards"]["message"]
+    assert (found["local_share"], found["memory"]["server"]) == (1, 0)
+    roles["worker"]["count"] = 6
+    start = plan(api, strategy={"name": "sync"}, roles=roles)["start"]
+    assert start["reason"] == "too_large"
+    assert "6 slots on one machine" in start["message"]
+    assert "set roles.server.count: 1" in start["message"]
+
+
 def test_auto_shards_are_those_that_the_size_comes_to(api: httpx.Client, anonymous: httpx.Client, join_token: str) -> None:
     Agent(anonymous, join_token, "wide", slots=4, cpus=16)
     auto = {"server": {"count": "auto"}, "worker": {"count": 2, "device": "cpu"}}

@@ -7,6 +7,7 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -60,6 +61,9 @@ class Attempts:
         self._first = trainer._make_attempt(spec_of(0, go, epochs), 1)
         self.job: UUID = uuid4()
 
+    def close(self) -> None:
+        self._first.close()
+
     def begin(self, number: int, servers: int) -> LocalAttempt:
         """From checkpoint 1 of the attempt before."""
         like = self._first
@@ -110,8 +114,10 @@ def pid_of(job: UUID, label: str) -> int:
 def test_an_attempt_without_servers_resumes_one_with_servers_and_the_other_way_round(tmp_path: Path) -> None:
     """Each is closed after its checkpoint, with `kill -9` of all its processes."""
     go, epochs = tmp_path / "go", 12
-    with Trainer(spec_of(0), USERLAND, tmp_path / "run", io.StringIO()) as trainer:
-        attempts = Attempts(trainer, go, epochs)
+    with (
+        Trainer(spec_of(0), USERLAND, tmp_path / "run", io.StringIO()) as trainer,
+        closing(Attempts(trainer, go, epochs)) as attempts,
+    ):
         for number, servers in ((1, 0), (2, 2), (3, 0)):
             attempt = attempts.begin(number, servers)
             take_checkpoint(attempt)
@@ -145,7 +151,7 @@ def test_a_killed_worker_leaves_no_process_and_no_memory(tmp_path: Path) -> None
         )
         home = attempt._shared.of(attempt.j)
         assert home is not None
-        assert {"0.0", "1.0", "0.notes", "1.arrivals"} <= {file.name for file in home.iterdir()}
+        assert {"0.0", "1.0", "0.entries", "1.arrivals"} <= {file.name for file in home.iterdir()}
         survivor = pid_of(attempts.job, "worker-0")
         os.kill(pid_of(attempts.job, "worker-1"), signal.SIGKILL)
         eventually(lambda: [*attempt.pump(0.1)] and attempt.failed, "the death is seen")

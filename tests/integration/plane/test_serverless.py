@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from gradstream import sim
 from gradstream.errors import PlaneLost
 from gradstream.process.exits import UserError
 from gradstream.process.order import Resume
@@ -25,6 +26,7 @@ ADAM, MOMENTUM = {"name": "adam"}, {"name": "sgd", "momentum": 0.9}
 CASES: dict[str, dict[str, Any]] = {
     "sync": {"strategy": {"name": "sync", "lr": 0.05}},
     "sync with adam": {"strategy": {"name": "sync", "lr": 0.01}, "optimizer": ADAM},
+    "sync with a cohort": {"strategy": {"name": "sync", "lr": 0.05}, "gate": {"mode": "bsp", "cohort": 0.6}},
     "sync with int8": {"strategy": {"name": "sync", "lr": 0.05}, "codec": {"name": "int8"}, "pull_codec": {"name": "bf16"}},
     "adag": {"strategy": {"name": "adag", "lr": 0.05, "window": 3}, "gate": "bsp"},
     "local_sgd": {"strategy": {"name": "local_sgd", "lr": 0.05, "window": 3}},
@@ -33,7 +35,7 @@ CASES: dict[str, dict[str, Any]] = {
         "optimizer": ADAM,
     },
     "diloco": {"strategy": {"name": "diloco", "lr": 0.05, "window": 3}},
-    "fedavg": {"strategy": {"name": "fedavg", "lr": 0.05}},
+    "fedavg": {"strategy": {"name": "fedavg", "lr": 0.05}, "gate": {"mode": "bsp", "cohort": 0.6}},
     "fedprox": {"strategy": {"name": "fedprox", "lr": 0.05}},
     "easgd": {"strategy": {"name": "easgd", "lr": 0.05}, "gate": "bsp"},
     "easgd with bf16": {
@@ -63,9 +65,11 @@ def without_servers(cluster: Callable[..., Cluster], spec: JobSpec, **more: Any)
 @pytest.mark.parametrize("case", CASES)
 def test_a_job_without_servers_has_the_bits_of_one_with_servers(case: str, cluster: Callable[..., Cluster]) -> None:
     spec = spec_of(CASES[case])
-    with_servers = cluster(spec, bowl, local=range(WORKERS)).run()
-    assert torch.isfinite(with_servers).all()
-    assert torch.equal(without_servers(cluster, spec).run(), with_servers)
+    expected = sim.run(spec, bowl, align=4096).center
+    assert torch.isfinite(expected).all()
+    assert torch.equal(without_servers(cluster, spec).run(), expected)
+    if spec.effective_gate.cohort == 1:  # else a server may draw the last cohorts before or after a worker's leave
+        assert torch.equal(cluster(spec, bowl, local=range(WORKERS)).run(), expected)
 
 
 def _with_a_checkpoint(attempt: Cluster) -> Tensor:
