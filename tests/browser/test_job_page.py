@@ -186,3 +186,20 @@ def _folder_of(process: psutil.Process) -> str:
         return Path(process.cwd()).parent.name
     except psutil.Error:
         return ""
+
+
+def test_a_job_without_servers_names_no_server(open_page: OpenPage, client: Client) -> None:
+    roles = {"worker": {"count": 2, "device": "cpu"}, "server": {"count": 0}}
+    given = slow_spec(name="serverless", steps=4).model_dump(mode="json", exclude={"gate"})
+    spec = JobSpec.model_validate({**given, "strategy": {"name": "sync"}, "roles": roles})
+    job = client.submit(spec, code=WORKLOAD)
+    assert client.wait(job.id, timeout=120).status == "succeeded"
+    page = open_page(f"/jobs/{job.id}")
+    breakdown = page.get_by_role("region", name="Time breakdown")
+    expect(breakdown.get_by_role("img", name=re.compile("^shard 1: Apply"))).to_be_visible()
+    expect(breakdown).to_contain_text("worker k holds shard k, and applies pushes while it waits")
+    expect(breakdown).not_to_contain_text("server-")
+    page = open_page(f"/jobs/{job.id}/workers")
+    expect(page.get_by_role("region", name="Servers")).to_contain_text("This job has no servers: each worker holds a shard.")
+    expect(page.get_by_role("region", name="Servers")).not_to_contain_text("server-")
+    expect(page.get_by_role("region", name="Shards")).to_contain_text("shard k is held by worker k")

@@ -250,6 +250,9 @@ def test_the_plan_says_where_why_not_and_how_much(open_page: OpenPage) -> None:
     expect(plan).to_contain_text("All of it stays within a machine")
     text.fill(text.input_value().replace("count: 2", "count: 9"))
     expect(plan).to_contain_text(re.compile("It would wait at place .* Needs 9 slots, and all connected machines together have 4"))
+    text.fill(job.replace("async", "sync") + "roles: {worker: {count: 3}, server: {count: 0}}\n")
+    expect(plan).to_contain_text("held by the workers")
+    expect(plan).to_contain_text("each of its 3 workers holds a shard")
 
 
 def test_a_job_is_made_by_keyboard_alone(open_page: OpenPage, client: Client) -> None:

@@ -7,6 +7,7 @@ import { useNothing } from "@/hooks/job/useNothing"
 import { useOverview } from "@/hooks/job/useOverview"
 import { useNow } from "@/hooks/useNow"
 import { formatAgo, formatBytes, formatCount, formatMoments, formatPercent } from "@/lib/format"
+import { isServerless, nameShard } from "@/lib/job/serverless"
 import { hasEnded } from "@/lib/status"
 import { LoadTable, type Column } from "./LoadTable"
 
@@ -17,10 +18,10 @@ export function ServersPanel() {
   const processes = useLiveProcesses()
   const nothing = useNothing()
   const now = useNow(!hasEnded(job))
-  const servers = overview.data?.servers ?? []
+  const servers = overview.data?.servers.map((load) => nameShard(load, job)) ?? []
   const subtitle =
-    job.spec.roles.server.count === 0
-      ? "This job has no servers: each worker holds a shard. The evaluator of this attempt"
+    isServerless(job)
+      ? "This job has no servers: each worker holds a shard."
       : "The shards and the evaluator of this attempt"
   const columns: Column<ServerLoad>[] = [
     { head: "Entries", cell: ({ step, label }) => (label === "evaluator" ? "–" : formatCount(step)) },

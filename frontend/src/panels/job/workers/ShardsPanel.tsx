@@ -4,13 +4,14 @@ import { Panel } from "@/components/page/Panel"
 import { useFeed } from "@/hooks/job/useFeed"
 import { counted, formatBytes, formatCount, formatMoments, formatPercent } from "@/lib/format"
 import { balance, emptyShards } from "@/lib/job/exchange"
+import { isServerless } from "@/lib/job/serverless"
 
 const HEADS = ["Slice", "Busy on average", "Apply", "Longest queue"]
 
 /** How the center is split, and how evenly its shards work. */
 export function ShardsPanel() {
   const shards = useFeed((feed) => feed.job.progress.shards)
-  const serverless = useFeed((feed) => feed.job.spec.roles.server.count === 0)
+  const serverless = useFeed((feed) => isServerless(feed.job))
   const notes = useFeed((feed) => feed.job.notes)
   if (!shards || shards.length === 0) return null
   const even = balance(shards)
