@@ -142,7 +142,9 @@ def resolve(table: Any, push: Any, begin: Any) -> Any:
             if meta.mark <= until and is_ahead(next_bucket, push.keys[i]):
                 at = saved.counts[ROWS]  # as `save_row`, whose call for each row takes as long as all the rest
                 saved.counts[ROWS] += 1
-                saved.keys[at], saved.meta[at], saved.events[at] = push.keys[i], meta, table.rows.places.events[place]
+                saved.keys[at], saved.meta[at] = push.keys[i], meta
+                if table.admitting.has_scores:  # else they are 0 there as here
+                    saved.events[at] = table.rows.places.events[place]
                 row, copied = table.rows.values[lies], saved.values[at]
                 for column in range(len(copied)):
                     copied[column] = row[column]
