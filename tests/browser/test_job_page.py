@@ -109,6 +109,21 @@ def test_scrolling_up_stops_following_and_the_place_stands_in_the_address(open_p
     assert log.evaluate("log => log.scrollTop") < log.evaluate("log => log.scrollHeight") / 2
 
 
+def test_the_home_key_reads_older_lines_until_all_are_there(open_page: OpenPage, client: Client) -> None:
+    job = client.wait(submit_slow(client, name="talkative", steps=5000, pause=0).id, timeout=120)
+    written = sum(chunk.text.count("\n") for chunk in client.logs(job.id))
+    assert written > 5000
+    page = open_page(f"/jobs/{job.id}/logs")
+    expect(page.get_by_text("scroll up for older ones")).to_be_visible()
+    expect(page.get_by_role("log")).to_contain_text("one more step")
+
+    def has_all() -> bool:
+        page.get_by_role("log").press("Home")
+        return page.get_by_text(f"{written:,} of {written:,} lines read, all there are").count() > 0
+
+    eventually(has_all, "the page of logs to have each line once")
+
+
 def test_checkpoints_and_files_and_the_job_file_against_another(open_page: OpenPage, client: Client, job: Job) -> None:
     assert client.wait(job.id, timeout=120).status == "succeeded"
     given = slow_spec(name="other", steps=20).model_dump(mode="json", exclude_none=True)

@@ -95,6 +95,9 @@ function useScrolled(view: RefObject<HTMLDivElement | null>, virtual: Rows, line
     topRef.current = atEnd ? null : ((item && lines[item.index]?.key) ?? null)
     if (scrollTop < NEAR_TOP && !follow) onTop()
     window.clearTimeout(timer.current)
-    timer.current = window.setTimeout(() => onFollow(atEnd, topRef.current), SETTLED_MS)
+    timer.current = window.setTimeout(() => {
+      onFollow(atEnd, topRef.current)
+      if (follow && !atEnd && scrollTop < NEAR_TOP) onTop() // one leap from the end to the top, as with the Home key
+    }, SETTLED_MS)
   }
 }
