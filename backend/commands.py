@@ -8,6 +8,8 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+from gradstream.programs.imports import without_collector
+
 _SWITCH = 0.001
 """Seconds that a thread of the API may compute while another one waits for the interpreter: short answers matter more."""
 _YOUNG_PASSES = 200
@@ -18,16 +20,18 @@ _QUIET = ("uvicorn.access", "alembic", "kombu", "amqp")
 
 
 def api(host: str, port: int) -> int:
-    import uvicorn
+    with without_collector():
+        import uvicorn
 
-    from backend.admission.accepting import ApiServer, raise_file_limit
-    from backend.admission.connections import bounded
-    from backend.app import create_app
-    from backend.platform import Platform
-    from backend.priority import go_first
-    from backend.settings import BackendSettings
-    from gradstream.programs import jsonlog
+        from backend.admission.accepting import ApiServer, raise_file_limit
+        from backend.admission.connections import bounded
+        from backend.app import create_app
+        from backend.platform import Platform
+        from backend.priority import go_first
+        from backend.settings import BackendSettings
+        from gradstream.programs import jsonlog
 
+        load_late_imports()
     go_first()
     jsonlog.configure(sys.stdout, quiet=_QUIET)
     sys.setswitchinterval(_SWITCH)
@@ -36,20 +40,20 @@ def api(host: str, port: int) -> int:
     protocol = bounded(raise_file_limit(), settings.connections_per_address)
     try:
         # streams end by themselves on a signal; the bound is for uploads and downloads
-        config = uvicorn.Config(
-            create_app(platform, host),
-            host=host,
-            port=port,
-            http=protocol,
-            ws="none",
-            timeout_keep_alive=_KEEP_ALIVE,
-            timeout_graceful_shutdown=5,
-            log_config=None,
-            server_header=False,
-        )
-        server = ApiServer(config)
-        load_late_imports()
-        _leave_imports_uncollected()
+        with without_collector():
+            config = uvicorn.Config(
+                create_app(platform, host),
+                host=host,
+                port=port,
+                http=protocol,
+                ws="none",
+                timeout_keep_alive=_KEEP_ALIVE,
+                timeout_graceful_shutdown=5,
+                log_config=None,
+                server_header=False,
+            )
+            server = ApiServer(config)
+        gc.set_threshold(*gc.get_threshold()[:2], _YOUNG_PASSES)
         with suppress(KeyboardInterrupt):
             server.run()
     finally:
@@ -65,18 +69,12 @@ def load_late_imports() -> None:
     pa.array([])
 
 
-def _leave_imports_uncollected() -> None:
-    """Take all objects so far out of the collector's hands: a full pass over them held up every answer for 130 ms."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*gc.get_threshold()[:2], _YOUNG_PASSES)
-
-
 def controller() -> int:
-    from backend.platform import Platform
-    from backend.scheduler.controller import Controller
-    from backend.settings import BackendSettings
-    from gradstream.programs import jsonlog
+    with without_collector():
+        from backend.platform import Platform
+        from backend.scheduler.controller import Controller
+        from backend.settings import BackendSettings
+        from gradstream.programs import jsonlog
 
     jsonlog.configure(sys.stdout, quiet=_QUIET)
     platform = Platform.open(BackendSettings(), pool_size=3)
@@ -88,14 +86,15 @@ def controller() -> int:
 
 
 def migrate(join_token_file: Path | None = None, uses: int = 1) -> int:
-    from alembic import command
-    from alembic.config import Config
-    from sqlalchemy import text
+    with without_collector():
+        from alembic import command
+        from alembic.config import Config
+        from sqlalchemy import text
 
-    import migrations
-    from backend.db import Database
-    from backend.settings import BackendSettings
-    from backend.users import service
+        import migrations
+        from backend.db import Database
+        from backend.settings import BackendSettings
+        from backend.users import service
 
     config = Config()
     config.set_main_option("script_location", str(Path(migrations.__file__).parent))

@@ -24,7 +24,6 @@ When the socket closes, or its guard (`orphans`) is gone, it kills its children 
 from __future__ import annotations
 
 import contextlib
-import gc
 import importlib
 import json
 import os
@@ -45,6 +44,7 @@ from gradstream.center.tables import kernel_cache
 from gradstream.process.begin import begin
 from gradstream.process.exits import CANNOT_BEGIN
 from gradstream.process.zygote import orphans
+from gradstream.programs.imports import without_collector
 from gradstream.sandbox import pids
 from gradstream.sandbox.accounts import LeasedUser, clear_account, lease_account
 from gradstream.sandbox.sandbox import Level, Sandbox
@@ -251,15 +251,14 @@ def _threads() -> int:
 
 def _preload(modules: list[str]) -> None:
     """Import `modules`; of those with a leading `?`, report and leave out any that cannot be imported."""
-    for name in modules:
-        try:
-            importlib.import_module(name.lstrip("?"))
-        except Exception as error:
-            if not name.startswith("?"):
-                raise
-            sys.stderr.write(f"zygote: cannot import {name[1:]} ahead of jobs: {type(error).__name__}: {error}\n")
-    gc.collect()
-    gc.freeze()  # a collection in a child would else touch, and so copy, every page
+    with without_collector():  # a collection in a child would else touch, and so copy, every page
+        for name in modules:
+            try:
+                importlib.import_module(name.lstrip("?"))
+            except Exception as error:
+                if not name.startswith("?"):
+                    raise
+                sys.stderr.write(f"zygote: cannot import {name[1:]} ahead of jobs: {type(error).__name__}: {error}\n")
 
 
 def load_kernels() -> None:
@@ -268,12 +267,11 @@ def load_kernels() -> None:
     if "gradstream.center.tables.compiling" in sys.modules or not kernel_cache.is_complete():
         return
     try:
-        importlib.import_module("gradstream.model.compile_kernels")
-        sys.modules["gradstream.center.tables.compiling"].load_kernels()
+        with without_collector():
+            importlib.import_module("gradstream.model.compile_kernels")
+            sys.modules["gradstream.center.tables.compiling"].load_kernels()
     except Exception as error:  # a damaged cache: then processes compile what they call
         sys.stderr.write(f"zygote: cannot load kernels ahead of jobs: {type(error).__name__}: {error}\n")
-    gc.collect()
-    gc.freeze()
 
 
 def main(argv: list[str]) -> None:
