@@ -218,3 +218,12 @@ def test_a_job_without_servers_names_no_server(open_page: OpenPage, client: Clie
     expect(page.get_by_role("region", name="Servers")).to_contain_text("This job has no servers: each worker holds a shard.")
     expect(page.get_by_role("region", name="Servers")).not_to_contain_text("server-")
     expect(page.get_by_role("region", name="Shards")).to_contain_text("shard k is held by worker k")
+
+
+def test_the_header_counts_the_threads_of_workers(open_page: OpenPage, client: Client) -> None:
+    given = slow_spec(name="threads", steps=4).model_dump(mode="json")
+    roles = {**given["roles"], "worker": {**given["roles"]["worker"], "hogwild": 2}}
+    job = client.submit(JobSpec.model_validate({**given, "roles": roles}), code=WORKLOAD)
+    page = open_page(f"/jobs/{job.id}")
+    expect(page.get_by_text(re.compile("async under asp · 2 workers of 2 threads, 1 shard"))).to_be_visible()
+    assert client.wait(job.id, timeout=120).status == "succeeded"

@@ -54,7 +54,11 @@ export function JobHeader() {
 }
 
 function describe({ strategy, gate, shards, spec, user, created_at }: Job): string {
-  return `${strategy} under ${gate} · ${counted(spec.roles.worker.count, "worker")}, ${counted(shards, "shard")} · submitted by ${user}, ${formatMoment(created_at)}`
+  return `${strategy} under ${gate} · ${describeWorkers(spec.roles.worker)}, ${counted(shards, "shard")} · submitted by ${user}, ${formatMoment(created_at)}`
+}
+
+function describeWorkers({ count, hogwild }: Job["spec"]["roles"]["worker"]): string {
+  return counted(count, "worker") + (hogwild > 1 ? ` of ${hogwild} threads` : "")
 }
 
 /** Which model of another job it starts from, pinned when it was submitted. */
