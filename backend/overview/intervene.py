@@ -102,11 +102,11 @@ def _restart(session: Session, job: JobRow, process: ProcessRow) -> Choice:
     kept = artifacts.newest_checkpoint(session, job.id)
     made = sum(account.get("pushed", 0) for account in process_summaries(job.progress).ledger.values())
     if kept is None:
-        since = f"from the beginning, as there is no checkpoint yet: all {made} pushes are rolled back"
+        since = f"from the beginning, as there is no checkpoint yet: all pushes are rolled back, at least {made}"
     else:
         age = (now(session) - kept.created_at).total_seconds()
         lost = max(0, made - sum(kept.manifest.get("pushed", {}).values()))
-        since = f"from checkpoint {kept.number} of attempt {kept.attempt}, {age:.0f} s old: about {lost} pushes are rolled back"
+        since = f"from checkpoint {kept.number} of attempt {kept.attempt}, {age:.0f} s old: at least {lost} pushes are rolled back"
     return Choice(
         possible=True,
         new_attempt=True,

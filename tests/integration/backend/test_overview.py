@@ -142,6 +142,7 @@ def test_a_restarted_shard_takes_the_job_back_to_its_checkpoint(running: Running
     offered = choices(running, "server-0")["restart"]
     assert offered["new_attempt"]
     assert "checkpoint 1 of attempt 1" in offered["message"]
+    assert "at least 0 pushes are rolled back" in offered["message"]
     assert act(running, "server-0", "restart").status_code == 200
     running.controller.run_once()
     running.end_all()
