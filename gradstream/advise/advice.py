@@ -60,7 +60,7 @@ def advise(spec: JobSpec, measured: Measurement, machines: Machines) -> Advice:
     calm, slower = _calm(spec, measured)
     choice, reasons = _choice(spec, calm, look)
     lr, last = _rate(choice, measured)
-    return Advice(job, strategies, choice, lr, [*slower, *reasons, *last])
+    return Advice(job, strategies, choice, lr, [*slower, *reasons, *_without_servers(choice.spec), *last])
 
 
 def _calm(spec: JobSpec, measured: Measurement) -> tuple[float, list[str]]:
@@ -116,6 +116,18 @@ def _rate(choice: Outlook, measured: Measurement) -> tuple[float, list[str]]:
     return most, [f"With {choice.described}, lower the rate to {most:.2g}, half of what it settles with."]
 
 
+def _without_servers(spec: JobSpec) -> Iterator[str]:
+    """Name the servers that a choice could do without."""
+    if spec.roles.serverless or spec.roles.worker.count == 1:
+        return
+    whole = spec.model_dump(mode="json")
+    try:
+        JobSpec.model_validate(whole | {"roles": {**whole["roles"], "server": {**whole["roles"]["server"], "count": 0}}})
+    except ValidationError:
+        return
+    yield "If all workers run on one machine, roles.server.count: 0 trains to the same bits, and no server takes a core."
+
+
 def takes(spec: JobSpec, codec: str) -> bool:
     """The job file would be valid with this codec."""
     if codec == spec.codec.name:
@@ -136,8 +148,9 @@ def _variant(spec: JobSpec, strategy: dict[str, Any]) -> JobSpec | None:
     whole = spec.model_dump(mode="json")
     threads = spec.roles.worker.hogwild if STRATEGIES[name].hogwild else 1
     worker = {**whole["roles"]["worker"], "count": workers, "hogwild": threads}
-    roles = {"worker": worker, "server": {"count": spec.roles.server.count or 1}}
-    for codec, optimizer, chosen in product((whole["codec"], {"name": "raw"}), (same, {"name": "sgd"}), (gate, None)):
+    codecs, optimizers = (whole["codec"], {"name": "raw"}), (same, {"name": "sgd"})
+    for servers, codec, optimizer, chosen in product((spec.roles.server.count, 1), codecs, optimizers, (gate, None)):
+        roles = {"worker": worker, "server": {"count": servers}}
         changed = {**whole, "strategy": {"lr": rate(spec), **strategy}, "roles": roles, "codec": codec}
         changed |= {"optimizer": optimizer, "gate": chosen}
         try:

@@ -130,12 +130,15 @@ def _row(each: Outlook, measured: Measurement, machines: Machines) -> dict[str, 
 
 
 def _demands(each: Outlook, measured: Measurement, machines: Machines) -> dict[str, float | None]:
-    """Return the bytes per second to and from one worker that never waits, by codec; None: the strategy does not take it."""
+    """Return the bytes per second to and from one worker that never waits, by codec; None: the strategy does not take it. Without
+    servers all bytes stay in shared memory."""
     from gradstream.advise.advice import takes
 
-    step = machines.step / each.spec.threads_at_once
+    per_second = 0.0 if each.spec.roles.serverless else each.spec.threads_at_once / machines.step
     return {
-        codec: (each.pushed * size + each.pulled * measured.pulled + measured.of_rows) / step if takes(each.spec, codec) else None
+        codec: (each.pushed * size + each.pulled * measured.pulled + measured.of_rows) * per_second
+        if takes(each.spec, codec)
+        else None
         for codec, size in measured.pushed.items()
     }
 
@@ -174,6 +177,8 @@ def _print(advice: Advice, measured: Measurement, machines: Machines) -> None:
         print(f"roles.server.count: auto. {_shards(spec, measured).reason}")
     print()
     _print_outlooks(advice.strategies)
+    if spec.roles.serverless:
+        print("Strategies under asp or ssp need servers: one is counted for them.")
     print(_upper_limit(spec, machines.step))
     print("\nBytes per second to and from each worker that does not wait, by codec")
     _print_traffic(advice.strategies, measured, machines)

@@ -56,6 +56,22 @@ class TestAdvice:
         assert (found.choice.name, found.choice.window) == ("local_sgd", 64)
         assert any(reason.startswith("Not sync: its workers would wait 9") for reason in found.reasons)
 
+    def test_servers_that_a_choice_could_do_without_are_named(self) -> None:
+        sentence = "If all workers run on one machine, roles.server.count: 0 trains to the same bits"
+        assert any(reason.startswith(sentence) for reason in advice(FAST).reasons)
+        assert not any(sentence in reason for reason in advice(UNEVEN, workers=2).reasons), "async needs servers"
+
+    def test_without_servers_the_link_costs_nothing(self) -> None:
+        spec = job({"name": "sync", "lr": 0.05}, workers=4)
+        roles = {"worker": {"count": 4}, "server": {"count": 0}}
+        serverless = JobSpec.model_validate(spec.model_dump(mode="json") | {"roles": roles})
+        found = advise(serverless, measured(), SLOW_LINK)
+        assert (found.choice.name, found.choice.spec.roles.serverless) == ("sync", True)
+        assert found.reasons == [f"sync: its workers compute {found.choice.busy:.0%} of the time."]
+        assert found.job.busy > 5 * advise(spec, measured(), SLOW_LINK).job.busy
+        (asynchronous,) = (each for each in found.strategies if each.name == "async")
+        assert asynchronous.spec.roles.shards == 1
+
     def test_nobody_waits_for_a_straggler(self) -> None:
         assert advice(UNEVEN, workers=2).choice.name == "async"
 
