@@ -57,6 +57,7 @@ def of_job(
     from gradstream import jobfile
 
     spec = jobfile.load(path, overrides)
+    _check_link(spec, costs)
     note_no_exports(spec, "the simulator")
     note_no_threads(spec, "the simulator makes the steps of a worker's threads one after another, each in its share of the time")
     if spec.stop.never:
@@ -84,10 +85,19 @@ def of_job(
 def of_toy(spec: JobSpec, problem: Toy, costs: Costs | None, options: dict[str, Any], watch: int | None) -> SimulationPlan:
     from gradstream.sim.toys import TOYS
 
+    _check_link(spec, costs)
     if math.isinf(options["until"]):
         options = options | {"events": options["events"] or _EVENTS}
     every = watch or max(1, (options["events"] or _EVENTS) // _POINTS) * spec.batch_size
     return SimulationPlan(spec, TOYS[problem], None, costs, options, every, None)
+
+
+def _check_link(spec: JobSpec, costs: Costs | None) -> None:
+    """Raises: BadParameter: there is no link."""
+    if spec.roles.serverless and costs and (costs.latency or costs.bandwidth):
+        raise typer.BadParameter(
+            "this job has no servers, and its vectors stay in shared memory; leave them out", param_hint="--latency, --bandwidth"
+        )
 
 
 def toy_spec(strategy: str | None, settings: list[str], parts: dict[str, Any]) -> JobSpec:

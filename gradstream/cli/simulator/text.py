@@ -29,14 +29,20 @@ def summary(spec: JobSpec, result: Result, curve: Curve, speeds: Speeds, *, how:
         shown = ", ".join(f"{value:.6g}" for value in result.center[:8].tolist())
         lines.append(f"center     ({shown}{', ...' if result.center.numel() > 8 else ''})")
     lines.append(f"version    {result.version} after {result.events} pushes, at time {result.time:g}{how and f' ({how})'}")
-    lines += [*_momentum(spec), *_staleness(result), *_speed(result), *_time(result, speeds), *_curves(curve), *_ledger(result)]
+    lines += [*_momentum(spec), *_staleness(result), *_speed(spec, result), *_time(result, speeds)]
+    lines += [*_curves(curve), *_ledger(result)]
     lines += [f"alert      {alert}" for alert in alerts(spec, result)]
     return "\n".join(lines)
 
 
 def title(spec: JobSpec) -> str:
-    workers, shards = spec.roles.worker.count, spec.roles.shards
-    return f"{spec.strategy.name} under {spec.effective_gate}, {workers} workers, {shards} shards"
+    workers = _counted(spec.roles.worker.count, "worker")
+    shards = "without servers" if spec.roles.serverless else _counted(spec.roles.shards, "shard")
+    return f"{spec.strategy.name} under {spec.effective_gate}, {workers}, {shards}"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'s' * (count != 1)}"
 
 
 def progress(point: CurvePoint, total: int | None) -> str:
@@ -88,12 +94,13 @@ def _staleness(result: Result) -> list[str]:
     return lines
 
 
-def _speed(result: Result) -> list[str]:
+def _speed(spec: JobSpec, result: Result) -> list[str]:
     if not result.time:
         return []
-    moved = f"pushed {size(result.bytes.pushed)}, pulled {size(result.bytes.pulled)}"
     rate = f"{number(result.samples / result.time)} samples, {number(result.events / result.time)} pushes per unit of virtual time"
-    return [f"throughput {rate}", f"traffic    {moved}, {size(round(sum(result.bytes) / result.time))} per unit of virtual time"]
+    moved = f"pushed {size(result.bytes.pushed)}, pulled {size(result.bytes.pulled)}"
+    traffic = f"{moved}, {size(round(sum(result.bytes) / result.time))} per unit of virtual time"
+    return [f"throughput {rate}", f"traffic    {'none: vectors stay in shared memory' if spec.roles.serverless else traffic}"]
 
 
 def _time(result: Result, speeds: Speeds) -> list[str]:

@@ -33,6 +33,13 @@ def test_prints_a_summary_for_people() -> None:
     assert "version    20 after 40 pushes" in done.stdout
 
 
+def test_a_job_without_servers_has_no_traffic() -> None:
+    done = gradstream_sim("--strategy", "sync", "--set", "lr=0.01", "--workers", "1", "--shards", "0", "--events", "9")
+    assert "sync under bsp, 1 worker, without servers" in done.stdout
+    assert "traffic    none: vectors stay in shared memory" in done.stdout
+    assert "1 worker, 1 shard\n" in gradstream_sim("--strategy", "sync", "--workers", "1", "--events", "9").stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
@@ -47,6 +54,7 @@ def test_prints_a_summary_for_people() -> None:
         (["--speeds", "memoryless", "--schedule", "random"], 2, "use --speeds"),
         (["--speeds", "recorded:nothing.csv"], 1, "nothing.csv"),
         (["--bandwidth", "fast"], 2, "100M"),
+        (["--strategy", "sync", "--gate", "bsp", "--shards", "0", "--latency", "1"], 2, "--latency, --bandwidth"),
         (["--mtbf", "0"], 2, "mtbf must be above 0"),
         (["--join", "3"], 2, "RANK=TIME"),
         (["--join", "9=5"], 2, "no worker 9"),
