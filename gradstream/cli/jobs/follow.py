@@ -25,7 +25,7 @@ _LINES_EVERY = 2.0
 _TAIL = 20
 """Lines of log shown for a job that failed."""
 _STYLES: dict[str, str] = {EventKind.WARNING: "yellow", EventKind.RESOLVED: "green"}
-"""Of lines of events; others are dim."""
+"""Styles of lines of events; others are dim."""
 
 
 class Bar:

@@ -29,7 +29,7 @@ from gradstream.progress.table_alerts import TableWatch
 from gradstream.progress.topic_alerts import LeaderlessPartitions
 
 _Key = tuple[object, ...]
-"""Of an alert: its kind, its subject, and what else makes it another one."""
+"""Kind and subject of an alert, and what else makes it another one."""
 
 
 class RunAlerts:
