@@ -75,7 +75,7 @@ def compare(plain: PlainTable, found: TableContents) -> None:
 
 
 def _pairs() -> list[Any]:
-    """Each rule with each policy. `make test` runs two policies of each rule, so that it meets every rule and every policy twice."""
+    """Each rule with each policy. `make test` runs two policies of each rule, so it meets every rule and every policy twice."""
     return [
         pytest.param(
             rule, policy, id=f"{rule['name']}{len(rule)}-{policy}", marks=() if (i + j) % len(POLICIES) < 2 else pytest.mark.long
