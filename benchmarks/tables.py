@@ -1,9 +1,10 @@
 """Embedding tables in one process, as ratios measured in one run: `python -m benchmarks.tables --rows 1000000`.
 
 Against `numpy.take` of as many known rows: lookups, and pushes of rows that were looked up, row-wise Adagrad of 16 weights. Against
-torch's `nn.Embedding(sparse=True)` with its Adagrad: a click model of 26 ids and an MLP of 416-128-64-1. CPU seconds of this
-process, the least of several; all take turns, so that other load hits all alike. Copies for checkpoints: see `table_copies`; a
-table that is bounded in memory: see `table_memory`. With `--jobs`, whole jobs: see `table_asking`, `table_caching`."""
+torch's `nn.Embedding(sparse=True)` with its Adagrad, and fbgemm's kernels (`table_peers`): a click model of 26 ids and an MLP of
+416-128-64-1. CPU seconds of this process, the least of several; all take turns, so that other load hits all alike. Copies for
+checkpoints: see `table_copies`; a table that is bounded in memory: see `table_memory`. With `--jobs`, whole jobs: see
+`table_asking`, `table_caching`."""
 
 from __future__ import annotations
 
@@ -23,6 +24,7 @@ from benchmarks.table_asking import asking_ratio
 from benchmarks.table_caching import caching_ratios
 from benchmarks.table_copies import copy_ratios
 from benchmarks.table_memory import memory_ratios
+from benchmarks.table_peers import FBGEMM, NO_PADDLE, fbgemm_rows
 from gradstream import nn as gnn
 from gradstream.center.tables import kernel_cache
 from gradstream.center.tables.table import EmbeddingTable
@@ -98,8 +100,8 @@ class Ctr(nn.Module):
         return out
 
 
-def model_seconds(rows: int, rounds: int) -> dict[str, float]:
-    """CPU seconds of a step with torch's sparse gradients, and with a table."""
+def model_seconds(rows: int, rounds: int) -> tuple[dict[str, float], str]:
+    """CPU seconds of a step with torch's sparse gradients, a table, and fbgemm's rows, or the reason why these are absent."""
     torch.set_num_threads(1)
     generator = torch.Generator().manual_seed(0)
     batches = [torch.randint(0, rows, (BATCH, FIELDS), generator=generator) for _ in range(4)]
@@ -125,13 +127,15 @@ def model_seconds(rows: int, rounds: int) -> dict[str, float]:
 
         return step
 
-    return least(
-        {
-            "torch": step_of("torch", theirs, sparse.step, sparse.zero_grad),
-            "table": step_of("table", ours, tables.step, tables.zero_grad),
-        },
-        rounds,
-    )
+    ways = {
+        "torch": step_of("torch", theirs, sparse.step, sparse.zero_grad),
+        "table": step_of("table", ours, tables.step, tables.zero_grad),
+    }
+    fixed = fbgemm_rows(rows, WIDTH, 0.05)
+    if isinstance(fixed, str):
+        return least(ways, rounds), fixed
+    ways["fbgemm"] = step_of("fbgemm", Ctr(fixed), lambda: None, lambda: None)
+    return least(ways, rounds), ""
 
 
 def main() -> None:
@@ -146,13 +150,13 @@ def main() -> None:
     if not kernel_cache.is_complete():
         compile_kernels.main()  # else the work that runs only once, a shrink, would count its compilation
     ratios = table_ratios(args.rows, min(args.keys, args.rows), args.rounds)
-    seconds = model_seconds(args.model_rows, args.rounds)
+    seconds, no_fbgemm = model_seconds(args.model_rows, args.rounds)
     ratios |= memory_ratios(Ctr, (BATCH, FIELDS), args.rows, args.rounds, ROWWISE)
     if args.jobs:
         ratios["asked"] = asking_ratio(1.0, 100, 3)
         ratios["cache_bytes"], ratios["cache_auc"] = caching_ratios(4, 100_000)
     if args.json:
-        print(json.dumps({"ratios": ratios, "seconds": seconds}, indent=1))
+        print(json.dumps({"ratios": ratios, "seconds": seconds, "absent": {"fbgemm": no_fbgemm, "paddle": NO_PADDLE}}, indent=1))
         return
     rows = [
         (f"lookup of {args.keys:,} of {args.rows:,} rows", "numpy.take", f"{ratios['lookup']:.2f}", "at least 0.3"),
@@ -164,6 +168,8 @@ def main() -> None:
         ("longest of 2,000 exchanges otherwise", "p99 otherwise", f"{ratios['alone']:.2f}", ""),
         ("a shrink that evicts nothing", "p99 otherwise", f"{ratios['shrink']:.2f}", "at most 2"),
         ("step of the click model", "torch, sparse=True", f"{seconds['torch'] / seconds['table']:.2f}", "at least 1.4"),
+        ("the same", FBGEMM, no_fbgemm or f"{seconds['fbgemm'] / seconds['table']:.2f}", "at least 0.85"),
+        ("the same, async, 2 workers and a server", "Paddle 2.6.2, sparse_embedding", NO_PADDLE, "at least 2.0"),
     ]
     rows += [
         ("step of the click model, a tenth of the rows in memory", "all", f"{ratios['bounded']:.2f}", "at least 0.5"),

@@ -24,6 +24,7 @@ class EventKind(StrEnum):
     EXPORT = "export", "an export of the model for serving was committed"
     TARGET = "target", "the job reached its target"
     WARNING = "warning", "something needs attention, and the message says what to do"
+    RESOLVED = "resolved", "what a warning named is over"
     PRIORITY = "priority", "a user changed the job's priority"
     RETENTION = "retention", "metrics of the job were removed because of their age"
 

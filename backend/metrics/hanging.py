@@ -11,7 +11,7 @@ from backend.jobs import feed
 from backend.jobs.models import JobRow
 from backend.progress.state import fold, hanging_processes
 from gradstream.events import EventKind
-from gradstream.process.watchdog import Hang, group_by_place, hang_sentences
+from gradstream.process.watchdog import Hang, ended_sentence, group_by_place, hang_sentences
 
 
 def note_hangs(session: Session, job: JobRow, found: Mapping[str, Hang | None], *, ended: Sequence[str]) -> None:
@@ -33,6 +33,6 @@ def note_hangs(session: Session, job: JobRow, found: Mapping[str, Hang | None], 
         feed.record(session, job, EventKind.WARNING, sentence, actor=labels[0], data=data)
     went_on = {label: hang for label, hang in before.items() if hang.place not in there and label not in ended}
     for labels in group_by_place(went_on):
-        message = f"{', '.join(labels)}: {before[labels[0]].phase} has ended; the start continues."
-        feed.record(session, job, EventKind.PROCESS, message, actor=labels[0])
+        message = ended_sentence({label: before[label] for label in labels})
+        feed.record(session, job, EventKind.RESOLVED, message, actor=labels[0])
     feed.changed(session, job)

@@ -24,7 +24,7 @@ from backend.metrics.repository import NewBatch
 from backend.metrics.schemas import CatalogueEntry, LiveMetrics, MeasuredName, MeasuredNames, MetricPage, Storage
 from backend.metrics.store import folding, payloads
 from backend.metrics.store.points import decode
-from backend.progress.alert_rules import new_alerts
+from backend.progress.alert_rules import new_alerts, resolved_alerts
 from backend.progress.state import figures, fold, refusing
 from gradstream.api.charts import MetricBatch, PointRow
 from gradstream.events import EventKind
@@ -80,6 +80,8 @@ def _store(session: Session, job: JobRow, attempt: int, batches: Sequence[Came])
     jobs.note_figures(job, figures(job.progress))
     for alert in new_alerts(before, job.progress, lambda: JobSpec.model_validate(job.spec).effective_gate):
         feed.record(session, job, EventKind.WARNING, alert.sentence, actor=alert.actor, data=alert.data)
+    for sentence in resolved_alerts(before, job.progress):
+        feed.record(session, job, EventKind.RESOLVED, sentence, actor="controller")
     _record_faults(session, job, stored)
     feed.changed(session, job)
     return len(new)

@@ -1,6 +1,7 @@
 """One table of the rules that turn a job's progress into alerts and events. Pure.
 
-The page shows an alert while its rule finds something. An event is written once for each thing that a rule finds.
+The page shows an alert while its rule finds something. An event is written once for each thing that a rule finds, and one when
+what it named is over.
 """
 
 from __future__ import annotations
@@ -39,18 +40,30 @@ class AlertRule:
     """The alert is shown with the job's progress."""
     recorded: bool = True
     """Its events are written here."""
-    per_attempt: bool = False
-    """Each attempt has events of its own."""
+    resolutions: Callable[[Folded], Mapping[Any, str]] | None = None
+    """Returns a sentence for each alert that there is, which says that it is over. Such alerts are of one attempt. None: alerts
+    stay to the end of the job."""
 
 
 def new_alerts(before: dict[str, Any], state: dict[str, Any], gate: Callable[[], Gate]) -> Iterator[Alert]:
     """Yield an alert for each event to write: for what the rules find in `state`, and had not found in `before`."""
     old, new = Folded.model_validate(before), Folded.model_validate(state)
     for rule in filter(lambda rule: rule.recorded, RULES):
-        known = {} if rule.per_attempt and old.attempt != new.attempt else rule.find(old)
+        known = {} if rule.resolutions and old.attempt != new.attempt else rule.find(old)
         found = {key: value for key, value in rule.find(new).items() if key not in known}
         if found:
             yield from rule.describe(new, gate(), found)
+
+
+def resolved_alerts(before: dict[str, Any], state: dict[str, Any]) -> Iterator[str]:
+    """Yield a sentence for each alert of `before` that is over in `state`. A new attempt ends none: it begins anew, unjudged."""
+    old, new = Folded.model_validate(before), Folded.model_validate(state)
+    if old.attempt != new.attempt:
+        return
+    for rule in RULES:
+        if rule.resolutions and (raised := rule.resolutions(old)):
+            still = rule.resolutions(new)
+            yield from (sentence for subject, sentence in raised.items() if subject not in still)
 
 
 def shown_alerts(kept: Folded, gate: Gate) -> list[str]:
@@ -85,16 +98,15 @@ def _find_late_files(kept: Folded) -> Found:
 
 
 def _find_slow(kept: Folded) -> Found:
-    return {rank: factor for rank, factor in kept.slow.items() if rank not in kept.starved}
+    return {rank: factor for rank, factor in kept.slow.items() if factor and rank not in kept.starved}
 
 
 def _describe_slow(kept: Folded, gate: Gate, found: Found) -> Iterator[Alert]:
     for rank, factor in sorted(found.items()):
-        if factor:  # 0: it is not slow any more
-            finished = 0 if rank in kept.remaining.left else len(kept.remaining.left)
-            workers, follows = len(kept.remaining.shares), kept.passes.follows
-            sentence = alerts.slow_sentence(rank, factor, gate, finished, workers, follows=follows)
-            yield Alert(sentence, _SERVER, {"rank": rank, "slower": factor})
+        finished = 0 if rank in kept.remaining.left else len(kept.remaining.left)
+        workers, follows = len(kept.remaining.shares), kept.passes.follows
+        sentence = alerts.slow_sentence(rank, factor, gate, finished, workers, follows=follows)
+        yield Alert(sentence, _SERVER, {"rank": rank, "slower": factor})
 
 
 def _describe_dropping(kept: Folded, gate: Gate, found: Found) -> Iterator[Alert]:
@@ -112,10 +124,13 @@ def _describe_damage(_kept: Folded, _gate: Gate, found: Found) -> Iterator[Alert
         yield Alert(damage.sentence(who), who, {"source": who, "count": count})
 
 
+def _find_full_disks(kept: Folded) -> Found:
+    return {who: rows for who, rows in kept.rows_beyond.items() if rows}
+
+
 def _describe_full_disk(_kept: Folded, _gate: Gate, found: Found) -> Iterator[Alert]:
     for who, rows in sorted(found.items()):
-        if rows:  # 0: the disk takes rows again
-            yield Alert(full_disk.sentence(who, rows), who, {"rows": rows})
+        yield Alert(full_disk.sentence(who, rows), who, {"rows": rows})
 
 
 def _describe_full_machines(kept: Folded, _gate: Gate, found: Found) -> Iterator[Alert]:
@@ -132,14 +147,14 @@ RULES: tuple[AlertRule, ...] = (
     AlertRule(lambda kept: kept.hanging, _describe_hanging, recorded=False),  # by `hanging`, also when a process goes on
     AlertRule(_find_evaluation_faults, _describe_evaluation),
     AlertRule(_find_late_files, _describe_sentences),
-    AlertRule(lambda kept: kept.exports.alerts(), _describe_sentences, per_attempt=True),
-    AlertRule(lambda kept: kept.leaderless.alerts(), _describe_sentences, per_attempt=True),
-    AlertRule(lambda kept: kept.passes.alerts(), _describe_sentences, per_attempt=True),
-    AlertRule(lambda kept: kept.tables.full, _describe_full_machines, per_attempt=True),
-    AlertRule(_find_slow, _describe_slow, per_attempt=True),
+    AlertRule(lambda kept: kept.exports.alerts(), _describe_sentences, resolutions=lambda kept: kept.exports.resolutions()),
+    AlertRule(lambda kept: kept.leaderless.alerts(), _describe_sentences, resolutions=lambda kept: kept.leaderless.resolutions()),
+    AlertRule(lambda kept: kept.passes.alerts(), _describe_sentences, resolutions=lambda kept: kept.passes.resolutions()),
+    AlertRule(lambda kept: kept.tables.full, _describe_full_machines, resolutions=lambda kept: kept.tables.resolutions()),
+    AlertRule(_find_slow, _describe_slow, resolutions=lambda kept: alerts.slow_resolutions(kept.slow)),
     AlertRule(lambda kept: dict.fromkeys(kept.dropping), _describe_dropping),
     AlertRule(lambda kept: kept.shared_memory_shortfalls, _describe_shared_memory),
-    AlertRule(lambda kept: kept.rows_beyond, _describe_full_disk, per_attempt=True),
+    AlertRule(_find_full_disks, _describe_full_disk, resolutions=lambda kept: full_disk.resolutions(kept.rows_beyond)),
     AlertRule(lambda kept: kept.damaged, _describe_damage, shown=False),  # a resend has repaired it
     AlertRule(lambda kept: {"": kept.waits_for} if kept.waits_for else {}, _describe_sentences, recorded=False),  # by the scheduler
     AlertRule(lambda kept: kept.refused, _describe_sentences, recorded=False),  # by `service`, which bounds their number

@@ -188,7 +188,7 @@ class PlaneWatch:
             self._for_job(job, partial(self._note, sentence, most.job if most else None))
 
     def _note(self, sentence: str | None, holder: JobRow | None, session: Session, job: JobRow) -> None:
-        """As an alert, and the first time also as an event."""
+        """As an alert, and as an event the first time, and when it is over."""
         before = job.progress.get("waits_for")
         if before == sentence:
             return
@@ -196,6 +196,8 @@ class PlaneWatch:
         if sentence and not before:
             data = {"about": REASON, "job": str(holder.id) if holder else None}
             feed.record(session, job, EventKind.WARNING, sentence, actor=_ACTOR, data=data)
+        elif before and not sentence:
+            feed.record(session, job, EventKind.RESOLVED, "The data plane has space again.", actor=_ACTOR)
         feed.changed(session, job)
 
 

@@ -12,7 +12,7 @@ Chosen = int | slice | Tensor
 
 
 class Ragged(NamedTuple):
-    """`EmbeddingBag` takes it as it is: `self.tags(*batch["tags"])`."""
+    """`EmbeddingBag` takes it as it is: `self.tags(batch["tags"])`."""
 
     ids: Tensor
     """Those of all examples, one example after the other."""

@@ -40,6 +40,8 @@ class TableModule(nn.Module):
     ) -> None:
         super().__init__()
         where = f"{type(self).__name__} of table '{name}'"
+        if not isinstance(name, str):
+            raise InvalidWorkload(f"{where}: its first argument is a name; a table has no vocabulary size")
         if not name or dim < 1:
             raise InvalidWorkload(f"{where}: give it a name, and a dim of at least 1")
         if max_norm is not None:
@@ -102,11 +104,16 @@ class EmbeddingBag(TableModule):
         self.mode, self.include_last_offset = mode, include_last_offset
 
     def forward(
-        self, ids: torch.Tensor, offsets: torch.Tensor | None = None, per_sample_weights: torch.Tensor | None = None
+        self,
+        ids: torch.Tensor | tuple[torch.Tensor, torch.Tensor],
+        offsets: torch.Tensor | None = None,
+        per_sample_weights: torch.Tensor | None = None,
     ) -> torch.Tensor:
-        """`ids`: a matrix, a bag in each row; or a vector with the `offsets` where bags begin; or a nested tensor of bags.
-        `per_sample_weights`: of each id, for mode sum."""
-        if ids.is_nested:
+        """`ids`: a matrix, a bag in each row; or a vector with the `offsets` where bags begin, also as one `data.Ragged`; or a
+        nested tensor of bags. `per_sample_weights`: of each id, for mode sum."""
+        if isinstance(ids, tuple):
+            ids, offsets = ids
+        elif ids.is_nested:
             ids, offsets = ids.values(), ids.offsets()[:-1]  # type: ignore[attr-defined]
         elif offsets is not None and self.include_last_offset:
             offsets = offsets[:-1]

@@ -41,6 +41,10 @@ class DistinctIds:
 
 def checked_ids(table: str, ids: torch.Tensor) -> torch.Tensor:
     """The ids as int64. Raises: InvalidWorkload: they are not whole numbers."""
+    if not isinstance(ids, torch.Tensor):
+        raise InvalidWorkload(
+            f"table '{table}': ids must be a tensor, not {type(ids).__name__}; lists of ids go into an EmbeddingBag"
+        )
     if ids.dtype not in _WHOLE:
         reason = "; a float32 is not exact above 2^24" if ids.is_floating_point() else ""
         kind = str(ids.dtype).removeprefix("torch.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +19,7 @@ from gradstream.errors import InvalidWorkload
 from gradstream.nn.embedding import TableModule, widths_of
 from gradstream.nn.gradients import LocalTable
 from gradstream.nn.ids import as_array
-from gradstream.spec.tables import specs_of
+from gradstream.spec.tables import TableSpec, specs_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class TableOptimizer:
         try:
             self._specs = specs_of(rules, self._widths)
         except ValidationError as error:
-            found = (f"{'/'.join(map(str, each['loc']))}: {each['msg'].removeprefix('Value error, ')}" for each in error.errors())
+            found = (f"{'/'.join(map(str, each['loc']))}: {_sentence(dict(each))}" for each in error.errors())
             raise InvalidWorkload(f"rules of tables: {'; '.join(found)}") from error
         if named := ", ".join(name for name, spec in self._specs.items() if spec.shrink):
             raise InvalidWorkload(f"rules of tables: shrink of {named} is for jobs; remove it, and call rows.shrink()")
@@ -136,3 +137,24 @@ class TableOptimizer:
         self._tables = tables
         for module in self._modules:
             module.bind(tables[module.table])
+
+
+def _sentence(error: dict[str, Any]) -> str:
+    """Say what is wrong in the rules of a table, as the job file's errors do."""
+    match error["type"]:
+        case "extra_forbidden":
+            known = list(TableSpec.model_fields) if len(error["loc"]) == 2 else []
+            return f"there is no such key{_hint(str(error['loc'][-1]), known)}"
+        case "union_tag_invalid":
+            known = [name.strip("'") for name in error["ctx"]["expected_tags"].split(", ")]
+            return f"there is no rule '{error['ctx']['tag']}'{_hint(error['ctx']['tag'], known)}"
+        case "union_tag_not_found":
+            return "name the rule: {name: adagrad}"
+    return str(error["msg"].removeprefix("Value error, "))
+
+
+def _hint(word: str, known: list[str]) -> str:
+    if not known:
+        return "; remove it"
+    close = difflib.get_close_matches(word, known, 1, 0.5)
+    return (f"; did you mean '{close[0]}'? There are " if close else "; there are ") + ", ".join(known)

@@ -60,6 +60,11 @@ def hang_sentences(hangs: Mapping[str, Hang]) -> list[str]:
     return [_sentence(labels, hangs[labels[0]]) for labels in group_by_place(hangs)]
 
 
+def ended_sentence(hangs: Mapping[str, Hang]) -> str:
+    """Return the sentence that says the processes have left the one place where they were."""
+    return f"{', '.join(hangs)}: {next(iter(hangs.values())).phase} has ended; the start continues."
+
+
 def group_by_place(hangs: Mapping[str, Hang]) -> list[list[str]]:
     """The labels of processes that are at the same place, together."""
     found: dict[tuple[str, str | None], list[str]] = {}

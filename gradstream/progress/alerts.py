@@ -79,6 +79,15 @@ def slow_sentence(
     return f"{told}{text[0].upper()}{text[1:]}."
 
 
+def slow_resolutions(slow: Mapping[int, float]) -> dict[int, str]:
+    """Return the sentence that says the alert is over, for each worker that is slow. `slow`: as `slow_workers` returns it."""
+    return {
+        rank: f"worker-{rank} is no longer slow: it takes less than {_NOT_SLOW} times as long as the other workers."
+        for rank, factor in slow.items()
+        if factor
+    }
+
+
 def dropped_reasons(known: list[str], ledger: Mapping[int, Mapping[str, int]]) -> list[str]:
     """Why many pushes were dropped: each reason, from when it is true until the job's end."""
     pushed = _sum(ledger, "pushed")

@@ -36,6 +36,14 @@ class FailedExports(BaseModel):
         """Return a sentence for each server, by a key that changes with each export."""
         return {f"{server} {count}": _sentence(server, count) for server, count in sorted(self.by_server.items()) if count}
 
+    def resolutions(self) -> dict[int, str]:
+        """Return the sentence that says an alert is over, for each server that has one."""
+        return {
+            server: f"server-{server} has stored its part of the newest export, with the changes of those that failed."
+            for server, count in self.by_server.items()
+            if count
+        }
+
 
 def _sentence(server: int, count: int) -> str:
     which = "the last export" if count == 1 else f"any of the last {count} exports"

@@ -1,6 +1,8 @@
-"""The sentence about a disk that takes no more cold rows."""
+"""The sentences about a disk that takes no more cold rows."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 
 def sentence(who: str, rows: int) -> str:
@@ -9,3 +11,12 @@ def sentence(who: str, rows: int) -> str:
         f"The disk of {who} takes no more rows, so it keeps {rows:,} rows in memory beyond memory.rows of their tables. "
         "No row is lost. Free space on the disk of its node, or give the job more servers on other nodes."
     )
+
+
+def resolutions(rows_beyond: Mapping[str, int]) -> dict[str, str]:
+    """Return the sentence that says the alert is over, for each server that has one. `rows_beyond`: as in `sentence`, by label."""
+    return {
+        who: f"The disk of {who} takes rows again, so its tables are within memory.rows."
+        for who, rows in rows_beyond.items()
+        if rows
+    }

@@ -20,6 +20,10 @@ OFF = 1.25
 _CLOSED, _CALIBRATION = metrics.PASSED["log_loss"].name, metrics.PASSED["calibration"].name
 TAKEN = frozenset({metrics.BEHIND.name, _CLOSED, _CALIBRATION})
 """Metrics that `take` looks at."""
+_RESOLUTIONS = {
+    "behind": "Workers no longer fall behind: the examples that they have still to train stopped rising, or are less than a pass.",
+    "calibration": f"Calibration is no longer off to one side: a pass was within {1 / OFF} to {OFF}, or off to the other side.",
+}
 
 
 class PassWatch(BaseModel):
@@ -49,6 +53,10 @@ class PassWatch(BaseModel):
         """Return a sentence for each, by its kind."""
         found = {"behind": self._behind(), "calibration": self._calibration()}
         return {kind: sentence for kind, sentence in found.items() if sentence}
+
+    def resolutions(self) -> dict[str, str]:
+        """Return the sentence that says an alert is over, for each that there is, by its kind."""
+        return {kind: _RESOLUTIONS[kind] for kind in self.alerts()}
 
     def _behind(self) -> str | None:
         """Workers are a whole pass behind, and with each pass more."""

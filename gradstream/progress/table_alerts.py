@@ -30,6 +30,10 @@ class TableWatch(BaseModel):
             else:
                 self.full.pop(label, None)
 
+    def resolutions(self) -> dict[str, str]:
+        """Return the sentence that says an alert is over, for each server that has one."""
+        return {label: f"The machine of {label} has at least {ROOMY:.0%} of its memory left again." for label in self.full}
+
     def sentence(self, label: str) -> str:
         """Return the alert of a server that is nearly full, with its remedy."""
         taken = f"{self.nbytes.get(label, 0) / 1e9:,.1f} GB"

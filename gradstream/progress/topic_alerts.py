@@ -27,6 +27,10 @@ class LeaderlessPartitions(BaseModel):
         lowest, count = self.by_worker[worker]
         return {f"{lowest} {count}": leaderless_sentence(worker, lowest, count)}
 
+    def resolutions(self) -> dict[str, str]:
+        """Return the sentence that says the alert is over, while there is one."""
+        return {"": "Every partition of the followed topic has a leader again."} if self.by_worker else {}
+
 
 def leaderless_sentence(worker: int, lowest: int, count: int) -> str:
     others = f" and {count - 1} more partitions" if count > 2 else " and another partition" if count == 2 else ""

@@ -2925,7 +2925,7 @@ export interface components {
             time: string;
             /**
              * Kind
-             * @description `status`: the job's status changed; `start`: the job took its first weights from another job or a file; `attempt`: an attempt of the job began, changed or ended; `process`: a process ended, was stopped, or starts again; `checkpoint`: a checkpoint of the job was committed; `export`: an export of the model for serving was committed; `target`: the job reached its target; `warning`: something needs attention, and the message says what to do; `priority`: a user changed the job's priority; `retention`: metrics of the job were removed because of their age
+             * @description `status`: the job's status changed; `start`: the job took its first weights from another job or a file; `attempt`: an attempt of the job began, changed or ended; `process`: a process ended, was stopped, or starts again; `checkpoint`: a checkpoint of the job was committed; `export`: an export of the model for serving was committed; `target`: the job reached its target; `warning`: something needs attention, and the message says what to do; `resolved`: what a warning named is over; `priority`: a user changed the job's priority; `retention`: metrics of the job were removed because of their age
              * @example status
              */
             kind: components["schemas"]["EventKind"];
@@ -2950,7 +2950,7 @@ export interface components {
          * @description The kind of an event in the history of a job.
          * @enum {string}
          */
-        EventKind: "status" | "start" | "attempt" | "process" | "checkpoint" | "export" | "target" | "warning" | "priority" | "retention";
+        EventKind: "status" | "start" | "attempt" | "process" | "checkpoint" | "export" | "target" | "warning" | "resolved" | "priority" | "retention";
         /** Events */
         Events: {
             /** Items */

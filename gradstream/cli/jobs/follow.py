@@ -24,6 +24,8 @@ _LINES_EVERY = 2.0
 """Seconds between two lines of progress where there is no terminal."""
 _TAIL = 20
 """Lines of log shown for a job that failed."""
+_STYLES: dict[str, str] = {EventKind.WARNING: "yellow", EventKind.RESOLVED: "green"}
+"""Styles of lines of events; others are dim."""
 
 
 class Bar:
@@ -48,8 +50,8 @@ class Bar:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._bar.stop()
 
-    def event(self, words: str) -> None:
-        self._bar.console.print(Text(make_visible(words), "dim"))
+    def event(self, words: str, style: str) -> None:
+        self._bar.console.print(Text(make_visible(words), style))
 
     def job(self, job: Job) -> None:
         total = job.progress.total_samples
@@ -78,8 +80,8 @@ class Lines:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         pass
 
-    def event(self, words: str) -> None:
-        talk(words)
+    def event(self, words: str, style: str) -> None:
+        talk(words, style)
 
     def job(self, job: Job) -> None:
         now, line = time.monotonic(), f"{job.status}  {progress_line(job)}"
@@ -101,8 +103,9 @@ def follow(client: Client, job: Job, *, seen: Callable[[Job], None] = lambda job
     with Bar() if talking().is_terminal else Lines() as view:
         for event in client.follow(job.id):
             if event.kind == "event":
-                for line in lines.take(Event.model_validate(event.data)):
-                    view.event(f"{time.strftime('%H:%M:%S')}  {line}")
+                happened = Event.model_validate(event.data)
+                for line in lines.take(happened):
+                    view.event(f"{time.strftime('%H:%M:%S')}  {line}", _STYLES.get(happened.kind, "dim"))
             elif event.kind == "job":
                 job = Model.model_validate(event.data)
                 seen(job)

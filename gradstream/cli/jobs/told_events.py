@@ -10,6 +10,8 @@ from gradstream.process.headline import drop_reason
 if TYPE_CHECKING:
     from gradstream.client import Event
 
+_PREFIXES: dict[str, str] = {EventKind.WARNING: "alert: ", EventKind.RESOLVED: "resolved: "}
+
 
 class EventLines:
     """The lines for events as they come, before a conclusion that tells why the job failed.
@@ -27,14 +29,15 @@ class EventLines:
         if _is_failure(event):
             self._held.append(event)
             return []
+        message = _PREFIXES.get(event.kind, "") + event.message
         if not _tells_what_follows(event):
-            return [event.message]
+            return [message]
         held, self._held = self._held, []
         if event.kind == EventKind.STATUS:
             self._job_fails = event.data.get("to") == "failed"
         lines = [_without_reason(each) if self._job_fails else each.message for each in held]
         # without a process to blame, this event has the reason, and so has the conclusion
-        return [*lines, "stopping" if self._job_fails and not held and event.message.startswith("stopping: ") else event.message]
+        return [*lines, "stopping" if self._job_fails and not held and message.startswith("stopping: ") else message]
 
 
 def shorten_event(event: Event, told: str | None) -> str:

@@ -1,22 +1,35 @@
-"""The alerts of one run of `gradstream train`: the sentences that the platform's page shows for the same job."""
+"""The alerts of one run of `gradstream train`: the sentences that the platform writes for the same job."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from gradstream.center.ledger import StarvedWorker
 from gradstream.gate import Gate
-from gradstream.metrics import COMPARED_ROWS, LATE_FILES, RETRANSMISSIONS, SHARED_MEMORY_SHORTFALL, SHARED_ROWS, STARVED, Point
-from gradstream.process.watchdog import Hang, hang_sentences
-from gradstream.progress import alerts, damage, shared_memory
+from gradstream.metrics import (
+    COMPARED_ROWS,
+    LATE_FILES,
+    LEADERLESS,
+    RETRANSMISSIONS,
+    ROWS_BEYOND,
+    SHARED_MEMORY_SHORTFALL,
+    SHARED_ROWS,
+    STARVED,
+    Point,
+)
+from gradstream.process.watchdog import Hang, ended_sentence, hang_sentences
+from gradstream.progress import alerts, damage, full_disk, shared_memory
 from gradstream.progress.evaluation_alerts import late_files_sentence, not_finite_sentence, overlap_sentence
 from gradstream.progress.pass_alerts import PassWatch
 from gradstream.progress.process_summary import ProcessSummaries
 from gradstream.progress.remaining import Remaining
 from gradstream.progress.table_alerts import TableWatch
+from gradstream.progress.topic_alerts import LeaderlessPartitions
 
 _Key = tuple[object, ...]
+"""Kind and subject of an alert, and what else makes it another one."""
 
 
 class RunAlerts:
@@ -25,17 +38,26 @@ class RunAlerts:
     def __init__(self, gate: Gate) -> None:
         self._gate = gate
         self._raised: dict[_Key, str] = {}
+        self._lasting: dict[_Key, str] = {}
+        """The sentences that say alerts are over, of those that there are, by kind and subject."""
+        self._over: set[_Key] = set()
+        """Alerts that are over."""
         self._fresh: list[str] = []
         """Sentences that `take_new` has not returned yet."""
+        self._resolved: list[str] = []
+        """Sentences that `take_resolved` has not returned yet."""
         self._hung: dict[tuple[str, str | None], dict[str, Hang]] = {}
         """The processes that took long to start, by place and label."""
+        self._hanging: set[tuple[str, str | None]] = set()
+        """The places where processes take long now."""
         self._shortfalls: dict[int, int] = {}
         self._starved: set[int] = set()
         self._compared_rows = 0
         self._slow: dict[int, float] = {}
         self._dropping: list[str] = []
         self._remaining, self._summaries, self._passes = Remaining(), ProcessSummaries(), PassWatch()
-        self._tables = TableWatch()
+        self._tables, self._leaderless = TableWatch(), LeaderlessPartitions()
+        self._rows_beyond: dict[str, int] = {}
 
     @property
     def sentences(self) -> list[str]:
@@ -45,6 +67,11 @@ class RunAlerts:
         """The alerts that were raised since the last call."""
         fresh, self._fresh = self._fresh, []
         return fresh
+
+    def take_resolved(self) -> list[str]:
+        """A sentence for each alert that is over since the last call."""
+        resolved, self._resolved = self._resolved, []
+        return resolved
 
     def take(self, batches: Sequence[tuple[str, Sequence[Point]]], attempt: int) -> None:
         """Look at the metrics of an attempt, each batch with its source."""
@@ -62,8 +89,14 @@ class RunAlerts:
             self._raise(("passes", kind), sentence)
         for label in self._tables.full:
             self._raise(("tables", label), self._tables.sentence(label))
+        for which, sentence in self._leaderless.alerts().items():
+            self._raise(("leaderless", "", which), sentence)
+        for label, rows in self._rows_beyond.items():
+            if rows:
+                self._raise(("disk", label), full_disk.sentence(label, rows))
         for reason in self._dropping:
             self._raise(("dropped", reason), alerts.dropped_sentence(reason, self._summaries.ledger, self._gate))
+        self._resolve()
 
     def take_hangs(self, hangs: Mapping[str, Hang]) -> None:
         """`hangs`: processes that take long to start, by label. One sentence for each place."""
@@ -71,11 +104,17 @@ class RunAlerts:
             at_place = self._hung.setdefault(hang.place, {})
             at_place.setdefault(label, hang)
             self._raise(("hang", *hang.place), hang_sentences(at_place)[0])
+        there = {hang.place for hang in hangs.values()}
+        for place in self._hanging - there:
+            self._resolved.append(ended_sentence(self._hung[place]))
+            self._over.add(("hang", *place))
+        self._hanging = there
 
     def _begin(self, attempt: int) -> None:
         """Speeds and shares begin anew with an attempt; what was raised stays."""
         if attempt != self._summaries.attempt:
             self._slow, self._remaining, self._passes, self._tables = {}, Remaining(), PassWatch(), TableWatch()
+            self._leaderless, self._rows_beyond, self._lasting = LeaderlessPartitions(), {}, {}
 
     def _take_point(self, source: str, point: Point) -> None:
         self._remaining.take(point)
@@ -94,6 +133,10 @@ class RunAlerts:
         elif point.name == RETRANSMISSIONS.name:
             who = source.rpartition(".")[0] or source
             self._raise_once(("damaged", who), damage.sentence(who))
+        elif point.name == LEADERLESS.name:
+            self._leaderless.take(point)
+        elif point.name == ROWS_BEYOND.name:
+            self._rows_beyond[source.rpartition(".")[0]] = int(point.value)
         elif point.name == COMPARED_ROWS.name:
             self._compared_rows = int(point.value)
         elif point.name == LATE_FILES.name and point.value:
@@ -112,7 +155,23 @@ class RunAlerts:
             self._raise(key, sentence)
 
     def _raise(self, key: _Key, sentence: str) -> None:
-        """Reword the alert of this key, or raise it for the first time."""
-        if key not in self._raised:
+        """Reword the alert of this key, or raise it: for the first time, or anew after it was over."""
+        if key not in self._raised or key in self._over:
             self._fresh.append(sentence)
+        self._over.discard(key)
         self._raised[key] = sentence
+
+    def _resolve(self) -> None:
+        """Note which alerts are over."""
+        kinds: dict[str, Mapping[Any, str]] = {
+            "slow": alerts.slow_resolutions(self._slow),
+            "passes": self._passes.resolutions(),
+            "tables": self._tables.resolutions(),
+            "leaderless": self._leaderless.resolutions(),
+            "disk": full_disk.resolutions(self._rows_beyond),
+        }
+        still: dict[_Key, str] = {(kind, subject): sentence for kind, found in kinds.items() for subject, sentence in found.items()}
+        for key in self._lasting.keys() - still.keys():
+            self._resolved.append(self._lasting[key])
+            self._over.update(raised for raised in self._raised if raised[:2] == key)
+        self._lasting = still

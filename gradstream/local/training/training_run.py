@@ -79,6 +79,8 @@ class TrainingRun:
         self._alerts.take_hangs(self._attempt.hangs())
         for alert in self._alerts.take_new():
             self._console.print(f"[yellow]alert[/]: {escape(alert)}", highlight=False)
+        for resolved in self._alerts.take_resolved():
+            self._console.print(f"[green]resolved[/]: {escape(resolved)}", highlight=False)
         if self._counts_servers and not self._checkpoints and (nbytes := self._progress.figures.center_bytes):
             self._count_servers(nbytes)
 

@@ -136,7 +136,8 @@ def _contents(layout: Layout) -> list[tuple[int, torch.dtype]]:
 
 
 def _part_size(layout: Layout) -> int:
-    return sum(_rounded(count * dtype.itemsize) for count, dtype in _contents(layout))
+    """Return bytes; some for a model of tables alone, too, as a file without any cannot be allocated or mapped."""
+    return max(_ALIGN, sum(_rounded(count * dtype.itemsize) for count, dtype in _contents(layout)))
 
 
 def _rounded(nbytes: int) -> int:

@@ -118,6 +118,16 @@ def test_an_evaluator_has_nothing_to_send_from(tmp_path: Path) -> None:
     assert 2 * sizes[0] == sizes[1]
 
 
+def test_a_model_of_tables_alone_has_empty_vectors(tmp_path: Path) -> None:
+    layout = Layout.of(torch.empty(0), None, 1)
+    for rank, sends in ((EVALUATOR, False), (0, True)):
+        made = Shared.make(tmp_path, rank, 0, layout, centers=2)
+        opened = Shared.open(tmp_path, rank, 0, layout, centers=2)
+        for shared in (made, opened):
+            assert [center.numel() for center in shared.centers] == [0, 0]
+            assert (shared.out is not None) == sends
+
+
 def test_what_a_killed_owner_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
     code = f"from gradstream.process.shared import *; s = SharedFolders(Path({str(tmp_path)!r})); print(s.of('j'), flush=True)"
     command = [sys.executable, "-c", code + "; input()"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from backend.progress.alert_rules import new_alerts
+from backend.progress.alert_rules import new_alerts, resolved_alerts
 from backend.progress.state import fold
 from backend.progress.summary import shown
 from gradstream import metrics
@@ -95,6 +95,8 @@ def test_a_worker_that_has_become_as_fast_as_the_others_is_told_of_no_more() -> 
     assert shown(first, ASP).alerts
     later = folded(*pushes({0: 7.0, 1: 7.0}, 300.0), state=first)
     assert shown(later, ASP).alerts == []
+    [end] = resolved_alerts(first, later)
+    assert end == "worker-1 is no longer slow: it takes less than 1.5 times as long as the other workers."
 
 
 def account(rank: int, pushed: int, **reasons: int) -> list[Point]:
@@ -143,5 +145,8 @@ def test_a_server_whose_disk_is_full_is_told_of_once_and_shown_until_there_is_sp
     assert (told.sentence, told.actor, told.data) == (alert, "server-1", {"rows": 1200})
     again = beyond(0, state)
     assert not shown(again, ASP).alerts
-    assert not list(new_alerts(again, beyond(5000, again), lambda: ASP)), "it has an event already"
+    assert list(resolved_alerts(state, again)) == ["The disk of server-1 takes rows again, so its tables are within memory.rows."]
+    [anew] = new_alerts(again, beyond(5000, again), lambda: ASP)
+    assert anew.data == {"rows": 5000}
+    assert not list(new_alerts(state, beyond(5000, state), lambda: ASP)), "it has an event already"
     assert len(shown(beyond(3, beyond(7, state), server=0), ASP).alerts) == 2

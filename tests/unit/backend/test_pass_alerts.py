@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from backend.progress.alert_rules import new_alerts
+from backend.progress.alert_rules import new_alerts, resolved_alerts
 from backend.progress.state import failed_exports, fold
 from backend.progress.summary import shown
 from gradstream import metrics
@@ -87,6 +87,14 @@ def test_an_event_is_written_once_and_a_new_attempt_begins_anew() -> None:
     more = fold(whole, 1, passes([2400]), AT)
     assert [len(list(new_alerts(*pair, lambda: BSP))) for pair in ((half, whole), (whole, more))] == [1, 0]
     assert shown(fold(more, 2, passes([2800]), AT), BSP).alerts == []
+    [end] = resolved_alerts(more, fold(more, 1, passes([2400]), AT))
+    assert end.startswith("Workers no longer fall behind: ")
+
+
+def test_the_end_of_calibration_that_is_off() -> None:
+    off = fold({}, 1, passes([0] * 5, [1.4, 1.3, 1.5, 1.28, 1.44]), AT)
+    [end] = resolved_alerts(off, fold(off, 1, passes([0], [1.1]), AT))
+    assert end == "Calibration is no longer off to one side: a pass was within 0.8 to 1.25, or off to the other side."
 
 
 def failed(count: int, place: int = 0) -> list[tuple[str, list[Point]]]:
@@ -107,8 +115,12 @@ def test_partitions_without_a_leader_raise_one_alert_until_they_are_back() -> No
     [told] = new_alerts(both, more, lambda: BSP)
     assert told.sentence.startswith("Partition 2 and another partition of the followed topic have no leader")
     assert shown(more, BSP).alerts == [told.sentence]
-    gone = fold(fold(more, 1, leaderless(0, 0, 0), AT), 1, leaderless(1, 0, 0), AT)
+    half = fold(more, 1, leaderless(0, 0, 0), AT)
+    gone = fold(half, 1, leaderless(1, 0, 0), AT)
     assert shown(gone, BSP).alerts == []
+    ends = [list(resolved_alerts(*pair)) for pair in ((one, more), (more, half), (half, gone), (gone, gone))]
+    assert ends == [[], [], ["Every partition of the followed topic has a leader again."], []]
+    assert list(resolved_alerts(more, fold(more, 2, [], AT))) == [], "a new attempt begins anew, unjudged"
 
 
 def test_the_next_export_comes_sooner_after_few_failures() -> None:
@@ -133,4 +145,8 @@ def test_a_server_that_cannot_store_its_exports_is_told_of_until_it_can() -> Non
     [more] = new_alerts(once, twice, lambda: BSP)
     assert "any of the last 2 exports" in more.sentence
     assert shown(twice, BSP).alerts == [more.sentence]
-    assert shown(fold(twice, 1, failed(0), AT), BSP).alerts == []
+    stored = fold(twice, 1, failed(0), AT)
+    assert shown(stored, BSP).alerts == []
+    assert [*resolved_alerts(once, twice), *resolved_alerts(twice, stored)] == [
+        "server-1 has stored its part of the newest export, with the changes of those that failed."
+    ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from backend.progress.alert_rules import new_alerts
+from backend.progress.alert_rules import new_alerts, resolved_alerts
 from backend.progress.state import Folded, fold
 from backend.progress.summary import shown
 from gradstream import metrics
@@ -51,6 +51,8 @@ def test_a_machine_that_is_nearly_full_raises_one_alert_and_one_event() -> None:
     assert len(alerts(still)) == 1, "it does not come and go around its limit"
     assert list(new_alerts(full, still, lambda: Gate(mode="bsp"))) == []
     assert alerts(told(still, 0.16)) == []
+    ends = [list(resolved_alerts(*pair)) for pair in ((full, still), (still, told(still, 0.16)))]
+    assert ends == [[], ["The machine of server-1 has at least 15% of its memory left again."]]
 
 
 def test_each_server_has_its_own_and_an_attempt_begins_anew() -> None:

@@ -59,3 +59,8 @@ def test_an_event_refers_to_what_the_headline_tells() -> None:
     assert shorten_event(FAILED, f"worker-0: {WHY}") == "worker-0 exited, user_error"
     assert shorten_event(FAILED, None) == shorten_event(FAILED, "All processes run.") == FAILED.message
     assert shorten_event(CHECKPOINT, f"worker-0: {WHY}") == CHECKPOINT.message
+
+
+def test_alerts_and_their_ends_are_named() -> None:
+    raised, over = event("warning", "The disk is full."), event("resolved", "The disk has space again.", "server-1")
+    assert lines_of(raised, over) == ["alert: The disk is full.", "resolved: The disk has space again."]

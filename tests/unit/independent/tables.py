@@ -70,7 +70,7 @@ STATE = {"sgd": 0, "adam": 2, "ftrl": 2}
 
 @dataclass
 class Row:
-    life: int
+    incarnation: int
     w: Any
     s: Any
     updates: int = 0
@@ -80,7 +80,7 @@ class Row:
 
 
 @dataclass
-class Waiting:
+class Candidate:
     occurrences: int = 0
     seen: int = 0
     shows: Any = NONE
@@ -96,21 +96,21 @@ class PlainTable:
     scored: bool
     """Shows and clicks are kept."""
     rows: dict[int, Row] = field(default_factory=dict)
-    waiting: dict[int, Waiting] = field(default_factory=dict)
-    lives: int = 0
+    candidates: dict[int, Candidate] = field(default_factory=dict)
+    made: int = 0
     time: int = 0
 
     def read(self, key: int) -> tuple[Any, int, int]:
-        """Weights, life, updates."""
+        """Weights, incarnation, updates. Incarnation 0: there is no row."""
         if row := self.rows.get(key):
-            return row.w.copy(), row.life, row.updates
+            return row.w.copy(), row.incarnation, row.updates
         if self.spec.get("admit"):
             return np.zeros(self.width, F), 0, 0
         return first(self.seed, self.name, key, self.width, self.spec["init"]["uniform"]), 0, 0
 
-    def push(self, key: int, life: int, updates: int, g: Any, occurrences: int, clicks: Any) -> str:
+    def push(self, key: int, incarnation: int, updates: int, g: Any, occurrences: int, clicks: Any) -> str:
         row, needs = self.rows.get(key), bool(self.spec.get("admit"))
-        if (row and life == row.life) or (life == 0 and not needs):
+        if (row and incarnation == row.incarnation) or (incarnation == 0 and not needs):
             row = row or self.make(key)
             self.see(row, occurrences, clicks)
             rule = self.spec["rule"]
@@ -123,16 +123,16 @@ class PlainTable:
         if row:
             self.see(row, occurrences, clicks)
             return "missed"
-        found = self.waiting.setdefault(key, Waiting())
+        found = self.candidates.setdefault(key, Candidate())
         found.occurrences += occurrences
         self.see(found, occurrences, clicks)
         if self.admits(key, found):
             row = self.make(key)
             row.shows, row.clicks, row.seen = found.shows, found.clicks, self.time
-            del self.waiting[key]
+            del self.candidates[key]
         return "counted"
 
-    def admits(self, key: int, found: Waiting) -> bool:
+    def admits(self, key: int, found: Candidate) -> bool:
         match self.spec.get("admit"):
             case {"count": n}:
                 return bool(found.occurrences >= n)
@@ -143,24 +143,24 @@ class PlainTable:
         return True
 
     def make(self, key: int) -> Row:
-        self.lives += 1
+        self.made += 1
         rule = self.spec["rule"]
         size = STATE.get(rule["name"], 1) * self.width
         state = np.full(1 if rule.get("rowwise") else size, rule.get("initial", 0), F)
-        row = self.rows[key] = Row(self.lives, first(self.seed, self.name, key, self.width, self.spec["init"]["uniform"]), state)
+        row = self.rows[key] = Row(self.made, first(self.seed, self.name, key, self.width, self.spec["init"]["uniform"]), state)
         return row
 
-    def see(self, what: Row | Waiting, occurrences: int, clicks: Any) -> None:
+    def see(self, what: Row | Candidate, occurrences: int, clicks: Any) -> None:
         what.seen = self.time
         if self.scored:
             what.shows, what.clicks = what.shows + F(occurrences), what.clicks + F(clicks)
 
     def shrink(self) -> None:
         keep, gone = self.spec.get("keep", {}), []
-        for held in (*self.rows.values(), *self.waiting.values()):
+        for held in (*self.rows.values(), *self.candidates.values()):
             held.shows, held.clicks = held.shows * F(keep.get("decay", 1)), held.clicks * F(keep.get("decay", 1))
         unseen = keep.get("unseen", 2**40)
-        self.waiting = {key: found for key, found in self.waiting.items() if self.time - found.seen < unseen}
+        self.candidates = {key: found for key, found in self.candidates.items() if self.time - found.seen < unseen}
         for key, row in self.rows.items():
             if self.time - row.seen >= unseen or (score(row) < keep["score"] if "score" in keep else False):
                 gone.append(key)
@@ -174,5 +174,5 @@ class PlainTable:
         self.time += 1
 
 
-def score(held: Row | Waiting) -> Any:
+def score(held: Row | Candidate) -> Any:
     return F(0.1) * (held.shows - held.clicks) + F(1) * held.clicks

@@ -23,7 +23,7 @@ RULES: list[dict[str, Any]] = [
     {"name": "adam", "lr": 0.01},
     {"name": "ftrl", "alpha": 0.5, "beta": 1, "l1": 0.3, "l2": 0.1},
 ]
-LIVES: list[dict[str, Any]] = [
+POLICIES: list[dict[str, Any]] = [
     {},
     {"admit": {"count": 3}, "keep": {"unseen": 2}},
     {"admit": {"probability": 0.3}, "keep": {"decay": 0.9, "score": 0.4}},
@@ -65,7 +65,7 @@ def same(a: TableContents, b: TableContents) -> None:
 def compare(plain: PlainTable, found: TableContents) -> None:
     assert set(map(int, found.keys)) == set(plain.rows)
     assert dict(zip(map(int, found.waiting), map(int, found.waiting_occurrences), strict=True)) == {
-        key: held.occurrences for key, held in plain.waiting.items()
+        key: held.occurrences for key, held in plain.candidates.items()
     }
     for i, key in enumerate(map(int, found.keys)):
         row = plain.rows[key]
@@ -75,21 +75,25 @@ def compare(plain: PlainTable, found: TableContents) -> None:
 
 
 def _pairs() -> list[Any]:
-    """Each rule with each life. `make test` runs two lives of each rule, so that it meets every rule and every life twice."""
+    """Each rule with each policy. `make test` runs two policies of each rule, so it meets every rule and every policy twice."""
     return [
-        pytest.param(rule, life, id=f"{rule['name']}{len(rule)}-{life}", marks=() if (i + j) % len(LIVES) < 2 else pytest.mark.long)
+        pytest.param(
+            rule, policy, id=f"{rule['name']}{len(rule)}-{policy}", marks=() if (i + j) % len(POLICIES) < 2 else pytest.mark.long
+        )
         for i, rule in enumerate(RULES)
-        for j, life in enumerate(LIVES)
+        for j, policy in enumerate(POLICIES)
     ]
 
 
-@pytest.mark.parametrize(("rule", "life"), _pairs())
+@pytest.mark.parametrize(("rule", "policy"), _pairs())
 @settings(max_examples=6, deadline=None)
 @given(seed=st.integers(0, 2**64 - 1), width=st.integers(1, 9), random=st.integers(0, 2**32))
-def test_lives_of_rows(rule: dict[str, Any], life: dict[str, Any], seed: int, width: int, random: int) -> None:
-    life_spec = {**life, "rule": rule, "init": {"uniform": 0 if rule["name"] == "ftrl" else 0.05}}
-    spec = TableSpec.model_validate(life_spec)
-    plain = PlainTable("t", width, life_spec, seed, spec.has_scores)
+def test_rows_that_are_admitted_updated_and_evicted(
+    rule: dict[str, Any], policy: dict[str, Any], seed: int, width: int, random: int
+) -> None:
+    table_settings = {**policy, "rule": rule, "init": {"uniform": 0 if rule["name"] == "ftrl" else 0.05}}
+    spec = TableSpec.model_validate(table_settings)
+    plain = PlainTable("t", width, table_settings, seed, spec.has_scores)
     sharded = [Sharded(spec, width, seed, shards) for shards in SHARDS]
     rng = np.random.default_rng(random)
     known = rng.integers(-(2**63), 2**63 - 1, 30, endpoint=True)

@@ -91,3 +91,42 @@ def test_a_new_attempt_keeps_what_was_raised_and_begins_its_figures_anew() -> No
     alerts.take([pushes(0, 7.0), pushes(1, 7.0), pushes(2, 7.0)], 2)
     assert len(alerts.sentences) == 1
     assert len(alerts.take_new()) == 1
+
+
+def leaderless(partition: int, count: int) -> list[Batch]:
+    return [("worker-0.0", [point(metrics.LEADERLESS, 0, count, partition)])]
+
+
+def test_an_alert_is_over_once_and_may_be_raised_anew() -> None:
+    alerts = RunAlerts(ASP)
+    alerts.take(leaderless(3, 1), 1)
+    alerts.take([], 1)
+    assert (len(alerts.take_new()), alerts.take_resolved()) == (1, [])
+    alerts.take(leaderless(2, 2), 1)
+    assert [alert[:11] for alert in alerts.take_new()] == ["Partition 2"]
+    alerts.take(leaderless(0, 0), 1)
+    alerts.take([], 1)
+    assert (alerts.take_new(), alerts.take_resolved()) == ([], ["Every partition of the followed topic has a leader again."])
+    alerts.take(leaderless(3, 1), 1)
+    assert [alert[:11] for alert in alerts.take_new()] == ["Partition 3"]
+    assert len(alerts.sentences) == 2
+    alerts.take([], 2)
+    assert alerts.take_resolved() == [], "a new attempt begins anew, unjudged"
+
+
+def test_a_disk_that_is_full_and_has_space_again() -> None:
+    alerts = RunAlerts(ASP)
+    full, free = ([("server-1.0", [point(metrics.ROWS_BEYOND, 1, rows)])] for rows in (1200, 0))
+    alerts.take(full, 1)
+    assert alerts.sentences == list(shown(fold({}, 1, full, datetime(2026, 1, 1, tzinfo=UTC)), ASP).alerts)
+    alerts.take(free, 1)
+    assert alerts.take_resolved() == ["The disk of server-1 takes rows again, so its tables are within memory.rows."]
+
+
+def test_a_hang_is_over_where_the_last_process_has_gone_on() -> None:
+    alerts = RunAlerts(ASP)
+    alerts.take_hangs({"worker-0": HANG, "worker-1": HANG})
+    alerts.take_hangs({"worker-1": HANG})
+    assert alerts.take_resolved() == []
+    alerts.take_hangs({})
+    assert alerts.take_resolved() == ["worker-0, worker-1: dataset() has ended; the start continues."]

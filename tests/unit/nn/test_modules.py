@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from gradstream import nn as gnn
+from gradstream.data import Ragged
 from gradstream.errors import InvalidWorkload
 
 DIM = 5
@@ -57,7 +58,7 @@ def test_embedding_is_torch_s(shape: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("mode", ["sum", "mean", "max"])
-@pytest.mark.parametrize("kind", ["matrix", "offsets", "last offset", "nested", "weights"])
+@pytest.mark.parametrize("kind", ["matrix", "offsets", "last offset", "nested", "ragged", "weights"])
 def test_bags_are_torch_s(mode: Any, kind: str) -> None:
     if kind == "weights" and mode != "sum":
         pytest.skip("per_sample_weights are for sums")
@@ -76,6 +77,8 @@ def test_bags_are_torch_s(mode: Any, kind: str) -> None:
         ours = [IDS.reshape(3, 3)]
     elif kind == "nested":
         ours = [torch.nested.nested_tensor_from_jagged(IDS, torch.tensor([0, 2, 2, 6, 9]))]
+    elif kind == "ragged":
+        ours = [Ragged(IDS, torch.tensor([0, 2, 2, 6]))]
     else:
         ours.append(torch.tensor([0, 2, 2, 6] + [9] * last))
     theirs = (
@@ -153,6 +156,7 @@ def test_copies_share_rows_and_pickles_leave_them_out() -> None:
     ("make", "message"),
     [
         (lambda: gnn.Embedding("t", 0), "dim of at least 1"),
+        (lambda: gnn.Embedding(1000, 4), "its first argument is a name; a table has no vocabulary size"),  # type: ignore[arg-type]
         (lambda: gnn.Embedding("t", 4, max_norm=1.0), "max_norm would change rows"),
         (lambda: gnn.EmbeddingBag("t", 4, scale_grad_by_freq=True), "scale_grad_by_freq is not offered"),
         (lambda: gnn.EmbeddingBag("t", 4, "median"), "sum, mean or max"),  # type: ignore[arg-type]
@@ -160,6 +164,9 @@ def test_copies_share_rows_and_pickles_leave_them_out() -> None:
         (lambda: gnn.TableOptimizer(nn.ModuleList([gnn.Embedding("t", 4), gnn.Embedding("t", 8)])), "two widths, 4 and 8"),
         (lambda: gnn.TableOptimizer(gnn.Embedding("t", 4), {"u": {}}), "no table 'u'"),
         (lambda: gnn.TableOptimizer(gnn.Embedding("t", 4), {"t": {"rule": {"name": "sgd", "eps": 1}}}), "t/rule/sgd/eps"),
+        (lambda: gnn.TableOptimizer(gnn.Embedding("t", 4), {"t": {"admits": {}}}), "t/admits: .* did you mean 'admit'?"),
+        (lambda: gnn.TableOptimizer(gnn.Embedding("t", 4), {"t": {"rule": {"name": "adagard"}}}), "did you mean 'adagrad'?"),
+        (lambda: gnn.TableOptimizer(gnn.Embedding("t", 4), {"t": {"rule": {"lr": 1}}}), "name the rule"),
         (lambda: gnn.Embedding("t", 4)(IDS), "make gradstream.nn.TableOptimizer"),
     ],
 )
@@ -195,3 +202,10 @@ def test_hashed_strings() -> None:
     matrix = gnn.hashed(np.array([["a", "b"], ["b", "a"]]), "city")
     assert matrix.shape == (2, 2)
     assert matrix[0, 0] == matrix[1, 1] == found[0]
+
+
+def test_lists_of_ids_are_for_bags() -> None:
+    model = gnn.Embedding("t", 4)
+    gnn.TableOptimizer(model)
+    with pytest.raises(InvalidWorkload, match="table 't': ids must be a tensor, not Ragged; lists of ids go into an EmbeddingBag"):
+        model(Ragged(IDS, torch.tensor([0])))

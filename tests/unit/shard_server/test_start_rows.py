@@ -35,8 +35,10 @@ SPECS: dict[str, dict[str, Any]] = {
 }
 
 
-def spec_of(settings: str, shards: int) -> JobSpec:
-    return job({"name": "sync"}, tables={"default": SPECS[settings]}, roles={"server": {"count": shards}}, seed=shards)
+def spec_of(settings: str, shards: int, bound: int | None = None) -> JobSpec:
+    """`bound`: rows of each table in memory, of all shards."""
+    tables = {"default": SPECS[settings] | ({"memory": {"rows": bound}} if bound else {})}
+    return job({"name": "sync"}, tables=tables, roles={"server": {"count": shards}}, seed=shards)
 
 
 def hosts(spec: JobSpec, widths: dict[str, int] = WIDTHS) -> list[HostedTables]:
@@ -102,6 +104,12 @@ def make_checkpoints(hosted: list[HostedTables], folder: Path, count: int, draw:
             chains[shard].note_commit(number, each)
 
 
+def store_trained_rows(hosted: list[HostedTables], spec: JobSpec, folder: Path) -> None:
+    for shard, each in enumerate(hosted):
+        part = trained_part(spec, 7, shard, each.tables)
+        write(folder / f"tables-{shard}.safetensors", TensorFile(trained_tensors(each.tables), {ENTRY: part.model_dump_json()}))
+
+
 def start(folder: Path, spec: JobSpec, widths: dict[str, int] = WIDTHS, *, checkpoint: Any = "last") -> list[HostedTables]:
     def fetch(name: str) -> Path | None:
         if not (folder / name).exists():
@@ -141,6 +149,34 @@ def test_rows_with_their_state_come_from_a_base_and_increments(
     assert copy.nbytes > 0
 
 
+def cold_rows(hosted: Iterable[HostedTables]) -> list[int]:
+    return [table.tier.cold for each in hosted for table in each.tables.values() if table.tier]
+
+
+@pytest.mark.parametrize("checkpoint", ["last", "final"])
+@pytest.mark.parametrize(("from_bound", "to_bound"), [(60, None), (None, 60), (90, 60)])
+def test_cold_rows_come_along(checkpoint: str, from_bound: int | None, to_bound: int | None, tmp_path: Path) -> None:
+    """Rows that lie on the disk of a server start the other job as those in memory do, and training goes on with the same bits."""
+    draw = np.random.default_rng(8)
+    first, in_memory = hosts(spec_of("adagrad", 2, from_bound)), hosts(spec_of("adagrad", 2))
+    for each, folder in ((in_memory, tmp_path / "in-memory"), (first, tmp_path)):
+        folder.mkdir(exist_ok=True)
+        make_checkpoints(each, folder, 2, np.random.default_rng(7))
+        store_trained_rows(each, spec_of("adagrad", 2), folder)
+    assert rows(first) == rows(in_memory)
+    second, plain = (start(tmp_path, spec_of("adagrad", 3, bound), checkpoint=checkpoint) for bound in (to_bound, None))
+    width = 1 if checkpoint == "final" else None
+    assert rows(second, width) == rows(plain, width) == rows(first, width)
+    assert (sum(cold_rows(first)) > 300) == bool(from_bound)
+    for hosted, bound in ((first, from_bound), (second, to_bound)):
+        assert all(cold_rows(hosted)) if bound else not cold_rows(hosted)
+    state = draw.bit_generator.state
+    for each in (second, plain):
+        draw.bit_generator.state = state
+        push(each, draw)
+    assert rows(second) == rows(plain)
+
+
 def test_another_rule_takes_the_weights_and_begins_anew(tmp_path: Path) -> None:
     first = hosts(spec_of("adagrad", 2))
     make_checkpoints(first, tmp_path, 2, np.random.default_rng(3))
@@ -158,9 +194,7 @@ def test_trained_rows_are_weights_alone(tmp_path: Path) -> None:
     first, draw = hosts(spec), np.random.default_rng(4)
     push(first, draw)
     push(first, draw)
-    for shard, each in enumerate(first):
-        part = trained_part(spec, 7, shard, each.tables)
-        write(tmp_path / f"tables-{shard}.safetensors", TensorFile(trained_tensors(each.tables), {ENTRY: part.model_dump_json()}))
+    store_trained_rows(first, spec, tmp_path)
     second = start(tmp_path, spec_of("rowwise", 3), checkpoint="final")
     assert rows(second, width=1) == rows(first, width=1)
     assert rows(first)

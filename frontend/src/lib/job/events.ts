@@ -28,9 +28,10 @@ export function actorName(actor: string): string {
   return name === undefined ? actor : kind === "user" ? name : `${kind} ${name}`
 }
 
-/** Tone for readers who look for trouble: warnings stand out, and the end that a job comes to. */
+/** Tone for readers who look for trouble: warnings and their ends stand out, and the end that a job comes to. */
 export function toneOfEvent({ kind, data: { to } }: JobEvent): Tone {
   if (kind === "warning") return "wait"
+  if (kind === "resolved") return "good"
   const tone = kind === "status" && typeof to === "string" ? toneOf(to) : "calm"
   return tone === "good" || tone === "bad" ? tone : "calm"
 }

@@ -154,7 +154,8 @@ class ColdTier:
     def _check_disk(self) -> None:
         """Raises: OSError: the disk is nearly full."""
         disk = os.fstatvfs(self._file.fileno())
-        if disk.f_bavail * disk.f_frsize < min(MAX_KEPT, KEPT_SHARE * disk.f_blocks * disk.f_frsize):
+        kept = min(MAX_KEPT, KEPT_SHARE * disk.f_blocks * disk.f_frsize)
+        if disk.f_bavail * disk.f_frsize < (2 * kept if self.disk_error else kept):  # so the alert does not come and go
             raise OSError(0, "it is nearly full")
 
     def _damaged(self, number: int) -> Unavailable:

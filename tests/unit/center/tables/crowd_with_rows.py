@@ -285,7 +285,7 @@ class CrowdWithRows(Crowd):
                 assert values.tobytes() == np.concatenate([other[column] for other in others]).tobytes(), (name, column)
             assert set(found["keys"].tolist()) == set(plain.rows)
             waiting = zip(found["waiting"].tolist(), found["waiting_occurrences"].tolist(), strict=True)
-            assert dict(waiting) == {key: held.occurrences for key, held in plain.waiting.items()}
+            assert dict(waiting) == {key: held.occurrences for key, held in plain.candidates.items()}
             for i, key in enumerate(found["keys"].tolist()):
                 row = plain.rows[key]
                 assert found["values"][i].tobytes() == np.concatenate([row.w, row.s]).astype(np.float32).tobytes(), (name, key)

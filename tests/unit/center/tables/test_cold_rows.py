@@ -32,7 +32,7 @@ RULES: list[dict[str, Any]] = [
     {"name": "adam"},
     {"name": "ftrl", "l1": 0.1},
 ]
-LIVES: list[dict[str, Any]] = [
+POLICIES: list[dict[str, Any]] = [
     {},
     {"admit": {"count": 2}, "keep": {"unseen": 2}},
     {"admit": {"probability": 0.4}, "most": 1024},
@@ -65,13 +65,13 @@ def train(tables: list[EmbeddingTable], rounds: int = 20, seed: int = 0) -> None
             push(each, each.look_up(keys), number)
 
 
-@pytest.mark.parametrize("life", range(len(LIVES)))
+@pytest.mark.parametrize("policy", range(len(POLICIES)))
 @pytest.mark.parametrize("rule", range(len(RULES)))
-def test_moves_to_disk_change_no_bit(rule: int, life: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_moves_to_disk_change_no_bit(rule: int, policy: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pushes of old lookups, lookups alone, shrinks and copies come in a random order. Shards draw other rows into memory."""
     monkeypatch.setattr(copying, "PIECE", 60)
-    spec, shards = {"rule": RULES[rule], **LIVES[life]}, (1, 2, 3, 7)[(rule + life) % 4]
-    draw = np.random.default_rng(100 * rule + life)
+    spec, shards = {"rule": RULES[rule], **POLICIES[policy]}, (1, 2, 3, 7)[(rule + policy) % 4]
+    draw = np.random.default_rng(100 * rule + policy)
     pairs = [(table(None, k, shards, **spec), table(100, k, shards, **spec)) for k in range(shards)]
     under_way: list[tuple[int, int, tuple[FoundRows, FoundRows]]] = []
     copies: list[tuple[TableCopy, ...]] = [()] * shards

@@ -1,5 +1,5 @@
 import { Button, Center, UnstyledButton } from "@mantine/core"
-import { IconAlertTriangle, IconArrowRight, IconCpu, IconDeviceFloppy, IconFlag, IconPoint, IconRefresh, type Icon } from "@tabler/icons-react"
+import { IconAlertTriangle, IconArrowRight, IconCircleCheck, IconCpu, IconDeviceFloppy, IconFlag, IconPoint, IconRefresh, type Icon } from "@tabler/icons-react"
 import { useState, type ReactNode } from "react"
 import type { EventKind, JobEvent } from "@/client"
 import { Loaded } from "@/components/messages/Loaded"
@@ -18,6 +18,7 @@ const ICONS: Partial<Record<EventKind, Icon>> = {
   checkpoint: IconDeviceFloppy,
   target: IconFlag,
   warning: IconAlertTriangle,
+  resolved: IconCircleCheck,
 }
 
 export function EventsPanel() {

@@ -1,4 +1,5 @@
-import { Table, Text } from "@mantine/core"
+import { Anchor, Table, Text } from "@mantine/core"
+import { Link } from "react-router"
 import type { JobExport } from "@/client"
 import { Panel } from "@/components/page/Panel"
 import { useFeed } from "@/hooks/job/useFeed"
@@ -30,6 +31,7 @@ export function ExportsPanel() {
                   </Text>
                   <Text size="xs" c="dimmed">
                     {about(item)}
+                    {item.state === "failed" && <Consequences of={item} valid={items.find(({ state }) => state === "committed")} jobId={job.id} />}
                   </Text>
                 </Table.Td>
               </Table.Tr>
@@ -41,14 +43,25 @@ export function ExportsPanel() {
   )
 }
 
+function Consequences({ of: { next_at }, valid, jobId }: { of: JobExport; valid: JobExport | undefined; jobId: string }) {
+  return (
+    <>
+      {valid ? `. Export ${valid.number} stays valid for readers` : ". There is no earlier export"}; the next one has all changes
+      {next_at === null ? "" : ` and is asked for at ${formatMoment(next_at)}`}.{" "}
+      <Anchor component={Link} to={`/jobs/${jobId}/logs?role=server`} size="xs" underline="always">
+        Logs of the servers with the reason
+      </Anchor>
+    </>
+  )
+}
+
 function title({ number, base, after }: JobExport): string {
   if (base === null) return `Export ${number}`
   return base ? `Export ${number}, a base` : `Export ${number}, a delta on ${after}`
 }
 
-function about({ state, version, passes, rows, gone, size, asked_at, committed_at, next_at }: JobExport): string {
-  const next = next_at === null ? "" : `; the next one is asked for at ${formatMoment(next_at)}`
-  if (state !== "committed") return `${STATES[state]}${next} · ${formatMoment(asked_at)}`
+function about({ state, version, passes, rows, gone, size, asked_at, committed_at }: JobExport): string {
+  if (state !== "committed") return `${STATES[state]} · ${formatMoment(asked_at)}`
   const after = passes === null ? "" : `, after pass ${formatCount(passes)}`
   return `version ${formatCount(version)}${after}, ${formatCount(rows)} rows, ${formatCount(gone)} gone · ${formatBytes(size ?? 0)} · ${formatMoment(committed_at ?? asked_at)}`
 }
