@@ -21,6 +21,7 @@ from gradstream.model.computing.blocks import check_blocks, recompute
 from gradstream.model.computing.compiled import check_compiler, compile_forward
 from gradstream.model.computing.precision import check_precision, narrowed
 from gradstream.model.flat_model import parameter_shapes, trained_dtype
+from gradstream.model.weights.files import load_given_weights
 from gradstream.process.begin import seed_of
 from gradstream.process.exits import UserError
 from gradstream.spec import JobSpec
@@ -77,9 +78,21 @@ class UserCode:
             self._workload.check_job(self._spec, model)
             if self._spec.compile:
                 check_compiler(self._spec)
+        self._load_weights(model)
         for member in ensemble.members(model):
             self._choose_computing(member)
         return model
+
+    def _load_weights(self, model: nn.Module) -> None:
+        """`start_from` goes first. A field of the workload may have this name: it is no method then, and none of ours."""
+        if self._spec.start_from or self._workload.model_reads_weights or not callable(self._workload.weights):
+            return
+        with blaming("weights()"):
+            given = self._workload.weights()
+            if given is not None and self._spec.members > 1:
+                raise InvalidWorkload("members: weights() would start all members alike; remove one of the two")
+            if given is not None:
+                load_given_weights(model, given)
 
     def _choose_computing(self, model: nn.Module) -> None:
         """Under `recompute: blocks`, blocks are what is compiled: torch's own checkpoint stands around compiled code."""
