@@ -17,6 +17,9 @@ from gradstream.errors import InvalidWorkload
 from gradstream.workload_arguments import check_arguments
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
     from torch import Tensor, nn
     from torch.utils.data import Dataset
 
@@ -32,6 +35,8 @@ class Workload:
     """The default `evaluate` reports accuracy, taking the model's output as class scores and batch[1] as labels."""
     drop_last: ClassVar[bool] = False
     """Each worker leaves out the last mini-batch of a pass if it has fewer than `batch_size` examples."""
+    model_reads_weights: ClassVar[bool] = False
+    """`model()` itself reads what `weights` names, as that of a model of Transformers does."""
 
     def __init__(self, **args: Any) -> None:
         for key, value in _checked(type(self), args).items():
@@ -40,6 +45,11 @@ class Workload:
     def model(self) -> nn.Module:
         """A new model. Called after seeding, so that every process builds the same one: once, or for each of `members`."""
         raise NotImplementedError
+
+    def weights(self) -> str | Path | Sequence[str | Path] | None:
+        """The .safetensors files with the first values of all parameters and buffers: a file, an index of several
+        (`model.safetensors.index.json`), a folder with either, or a list. None: those that `model()` draws."""
+        return None
 
     def check_job(self, spec: JobSpec, model: nn.Module) -> None:
         """Called once with the job and the model that was made. Raise InvalidWorkload where the two do not fit."""

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from gradstream.errors import Unavailable
-from gradstream.model.checkpoint_weights import describe_tensors
 from gradstream.model.flat_model import FlatModel
+from gradstream.model.weights.in_checkpoint import describe_tensors
 from gradstream.process.environment import ENVIRONMENT, collect_environment
 from gradstream.process.order import ProcessOrder
 from gradstream.process.saving.content import TextContent

@@ -15,8 +15,8 @@ from gradstream.input.prefetch import Prefetched
 from gradstream.model.computing.scaled import problem_of
 from gradstream.model.flat_model import FlatModel
 from gradstream.model.problem import ModelProblem
-from gradstream.model.start import load_start
 from gradstream.model.usercode import UserCode, blaming
+from gradstream.model.weights.start import load_start
 from gradstream.process.order import ProcessOrder
 from gradstream.serverless.port import ServerlessPort
 from gradstream.shard_server.settings import ServerSettings

@@ -103,7 +103,7 @@ class Folded(BaseModel):
     slow: dict[int, float] = Field(default_factory=dict)
     """Workers that were found to be slow, in this attempt, and how many times slower than the others they are; 0: no more."""
     dropping: list[str] = Field(default_factory=list)
-    """Why many pushes are dropped, in any attempt."""
+    """Why many pushes are dropped, by the ledger."""
     waits_for: str | None = None
     """While the data plane is full: a sentence that says who holds most of it."""
     refused: dict[str, str] = Field(default_factory=dict)

@@ -26,6 +26,7 @@ class TransformersWorkload(Workload):
     """Subclass it with `dataset`, and with `config` or `weights`."""
 
     classifies: ClassVar[bool] = False
+    model_reads_weights: ClassVar[bool] = True
     auto: ClassVar[str] = "AutoModelForCausalLM"
     """The class of `transformers` that makes the model: an `AutoModelFor...`, or a model's own class."""
 

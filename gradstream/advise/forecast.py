@@ -102,9 +102,11 @@ def memory(spec: JobSpec, size: Size) -> Memory:
     server += spec.evaluate.average is not None
     server += spec.effective_gate.mode != "bsp" and not (spec.strategy.responds or spec.strategy.keeps_base)  # what a sample is of
     vector = ITEM * size.parameters
+    narrow = _narrow(spec, vector)
+    evaluator, worker_bytes = 2 * vector + narrow, worker * vector + (1 + more_threads) * narrow
     if spec.roles.serverless:
-        return Memory(worker=worker * vector + math.ceil(server * vector / n), server=0, evaluator=2 * vector)
-    return Memory(worker=worker * vector, server=server * vector, evaluator=2 * vector)
+        return Memory(worker=worker_bytes + math.ceil(server * vector / n), server=0, evaluator=evaluator)
+    return Memory(worker=worker_bytes, server=server * vector, evaluator=evaluator)
 
 
 def worker_on_gpu(spec: JobSpec, size: Size) -> Split:
@@ -112,7 +114,7 @@ def worker_on_gpu(spec: JobSpec, size: Size) -> Split:
     kept = 0 if spec.strategy.descends == "server" else _kept(spec.optimizer)
     residual = spec.codec.lossy and spec.strategy.pushes == "direction"
     vector = ITEM * size.parameters
-    return Split((3 + kept) * vector, (2 + residual + spec.pipeline) * vector)
+    return Split((3 + kept) * vector + _narrow(spec, vector), (2 + residual + spec.pipeline) * vector)
 
 
 def shard_on_gpu(spec: JobSpec, size: Size) -> Split:
@@ -130,6 +132,12 @@ def _coded(spec: JobSpec, codec: Codec, parameters: int) -> int:
 def _piggyback(spec: JobSpec) -> int:
     """Vectors that travel beside the parameters."""
     return _kept(spec.optimizer) if spec.strategy.averages_optimizers else 0
+
+
+def _narrow(spec: JobSpec, vector: int) -> int:
+    """Autocast keeps a copy of the weights in 16 bits until backward is over, at most of all. `recompute` and `compile` change
+    activations only, which no forecast knows."""
+    return vector // 2 if spec.precision != "fp32" else 0
 
 
 def _kept(optimizer: Any) -> int:

@@ -82,7 +82,7 @@ def measure(spec: JobSpec, folder: Path) -> Measurement:
     Raises: UserError, InvalidWorkload, DatasetTooSmall."""
     torch.set_num_threads(spec.roles.worker.threads)
     sys.path.insert(0, str(folder.resolve()))
-    code = UserCode(spec)
+    code = UserCode(spec.model_copy(update={"compile": False}))  # a curvature is a second derivative, which compiled code lacks
     flat = FlatModel(code.model(), torch.device("cpu"))
     batches = Batches(code.dataset("train"), spec, 0, code.batching)
     tables = tables_of(flat.model, spec)

@@ -32,8 +32,8 @@ from gradstream.model.ensemble import train_step
 from gradstream.model.flat_model import trained_dtype
 from gradstream.model.guard import ParameterGuard, watched
 from gradstream.model.problem import backward
-from gradstream.model.start import model_without_platform
 from gradstream.model.usercode import UserCode, blaming
+from gradstream.model.weights.start import model_without_platform
 from gradstream.observations.histograms import Observations
 from gradstream.observations.recording import recording
 from gradstream.observations.sliding import SlidingObservations

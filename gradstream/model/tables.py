@@ -19,14 +19,20 @@ if TYPE_CHECKING:
 
 def has_tables(model: nn.Module) -> bool:
     """The model has a `gradstream.nn.Embedding` or `EmbeddingBag`."""
-    return bool(_table_modules(model))
+    return bool(table_modules(model))
+
+
+def table_modules(model: nn.Module) -> list[TableModule]:
+    """Return the embeddings of `gradstream.nn` in a model."""
+    embedding = sys.modules.get("gradstream.nn.embedding")  # a module of a class that was never imported is nowhere
+    return [module for module in model.modules() if embedding and isinstance(module, embedding.TableModule)]
 
 
 def separate_tables(members: Sequence[nn.Module]) -> None:
     """Give each member of an ensemble tables of its own. Raises: InvalidWorkload: members share modules."""
     seen = set[int]()
     for number, member in enumerate(members):
-        modules = _table_modules(member)
+        modules = table_modules(member)
         if seen & {id(module) for module in modules}:
             raise InvalidWorkload("two calls of model() returned the same embeddings; with 'members', each call must make new ones")
         for module in modules:
@@ -62,8 +68,3 @@ def check_named(spec: JobSpec) -> None:
     """Raises: InvalidWorkload: the job has settings for tables, and its model has no tables."""
     if named := ", ".join(sorted(spec.tables)):
         raise InvalidWorkload(f"tables: the model has no gradstream.nn.Embedding or EmbeddingBag; remove the tables {named}")
-
-
-def _table_modules(model: nn.Module) -> list[TableModule]:
-    embedding = sys.modules.get("gradstream.nn.embedding")  # a module of a class that was never imported is nowhere
-    return [module for module in model.modules() if embedding and isinstance(module, embedding.TableModule)]

@@ -17,9 +17,11 @@ from gradstream.errors import InvalidWorkload, PlaneLost
 from gradstream.input import randomness
 from gradstream.input.gather import Batching
 from gradstream.model import ensemble
-from gradstream.model.computing.blocks import apply_to_blocks, recompute
+from gradstream.model.computing.blocks import check_blocks, recompute
+from gradstream.model.computing.compiled import check_compiler, compile_forward
 from gradstream.model.computing.precision import check_precision, narrowed
 from gradstream.model.flat_model import parameter_shapes, trained_dtype
+from gradstream.model.weights.files import load_given_weights
 from gradstream.process.begin import seed_of
 from gradstream.process.exits import UserError
 from gradstream.spec import JobSpec
@@ -74,11 +76,37 @@ class UserCode:
             _check_rules(self._spec, model)
             check_precision(self._spec, model)
             self._workload.check_job(self._spec, model)
+            if self._spec.compile:
+                check_compiler(self._spec)
+        self._load_weights(model)
+        for member in ensemble.members(model):
+            self._choose_computing(member)
+        return model
+
+    def _load_weights(self, model: nn.Module) -> None:
+        """`start_from` goes first. A field of the workload may have this name: it is no method then, and none of ours."""
+        if self._spec.start_from or self._workload.model_reads_weights or not callable(self._workload.weights):
+            return
+        with blaming("weights()"):
+            given = self._workload.weights()
+            if given is not None and self._spec.members > 1:
+                raise InvalidWorkload("members: weights() would start all members alike; remove one of the two")
+            if given is not None:
+                load_given_weights(model, given)
+
+    def _choose_computing(self, model: nn.Module) -> None:
+        """Under `recompute: blocks`, blocks are what is compiled: torch's own checkpoint stands around compiled code."""
         if self._spec.recompute == "blocks":
             with blaming("blocks()"):
-                for member in ensemble.members(model):
-                    apply_to_blocks(recompute, self._workload.blocks(member), member)
-        return model
+                blocks = self._workload.blocks(model)
+                check_blocks(blocks, model)
+        else:
+            blocks = []
+        for block in dict.fromkeys(blocks or [model]):
+            if self._spec.compile:
+                compile_forward(block)
+            if blocks:
+                recompute(block)
 
     def dataset(self, split: Split) -> Dataset[Any]:
         """Build the data set, the same in every process of the job, also if it is split at random."""

@@ -30,6 +30,9 @@ from gradstream.process.zygote.launch import die_with_parent
 from gradstream.sandbox.enter import enter
 from gradstream.sandbox.sandbox import Sandbox
 
+CODE_FOLDER = "TORCHINDUCTOR_CACHE_DIR"
+"""Environment variable: where torch.compile keeps the code that it makes. Its default lies in /tmp under a name that others can
+guess, so another account could put code there. Job files may set it."""
 KEPT_ENV = (
     *("PATH", "HOME", "LANG", "TMPDIR", "TERM", "TZ", "USER", "LOGNAME", "XDG_CACHE_HOME", "TRITON_CACHE_DIR"),
     *(kernel_cache.OWN_FOLDER, orphans.OWNER),
@@ -114,6 +117,7 @@ def _settle(order: ProcessOrder, folder: Path) -> None:
     os.environ["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"  # so that an index means the same here as in the agent's inventory
     os.environ["CUDA_VISIBLE_DEVICES"] = "" if order.gpu is None else str(order.gpu)
     os.environ.update(environment)
+    os.environ[CODE_FOLDER] = str(folder / "compiled")
     if runs_user_code:
         os.environ.update(order.spec.env)
         sys.path.insert(0, str(folder / "code"))

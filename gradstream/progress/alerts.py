@@ -89,8 +89,9 @@ def slow_resolutions(slow: Mapping[int, float]) -> dict[int, str]:
 
 
 def dropped_reasons(known: list[str], ledger: Mapping[int, Mapping[str, int]]) -> list[str]:
-    """Why many pushes were dropped: each reason, from when it is true until the job's end."""
-    pushed = _sum(ledger, "pushed")
+    """Why many pushes were dropped: each reason, from when it is true until the job's end. An attempt that resumes from before all
+    such pushes has none of them."""
+    pushed, known = _sum(ledger, "pushed"), [reason for reason in known if _sum(ledger, f"dropped_{reason}")]
     found = [
         reason
         for reason, (least, share) in _ENOUGH_DROPPED.items()

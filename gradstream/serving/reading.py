@@ -12,7 +12,7 @@ from safetensors import SafetensorError, safe_open
 
 from gradstream.center.entries import Buffers
 from gradstream.errors import Invalid
-from gradstream.model.checkpoint_weights import name_tensors
+from gradstream.model.weights.in_checkpoint import name_tensors
 from gradstream.process.saving.exports import DENSE, GONE, ExportManifest, ManifestPart, downloaded_export
 from gradstream.process.saving.state_file import read_state
 from gradstream.serving.folder import REMEDY, check_files

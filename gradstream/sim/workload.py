@@ -28,9 +28,9 @@ from gradstream.input.data import Batches, never_empty
 from gradstream.model.computing.scaled import ScaledProblem, problem_of
 from gradstream.model.flat_model import FlatModel
 from gradstream.model.problem import ModelProblem
-from gradstream.model.start import model_without_platform
 from gradstream.model.tables import working_rows
 from gradstream.model.usercode import UserCode, blaming
+from gradstream.model.weights.start import model_without_platform
 from gradstream.observations.histograms import Observations
 from gradstream.process.begin import seed_of
 from gradstream.spec import JobSpec

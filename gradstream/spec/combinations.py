@@ -114,6 +114,8 @@ def _check_arithmetic(spec: JobSpec) -> None:
         raise ValueError("precision: fp16 has one loss scale for a worker, and hogwild threads would each need one; take bf16")
     if spec.recompute != "none":
         raise ValueError("recompute: hogwild threads share random numbers, so dropout could not be repeated; remove it, or hogwild")
+    if spec.compile:
+        raise ValueError("compile: hogwild threads would compile at once, for which torch is not made; remove it, or hogwild")
 
 
 def _check_optimizers(spec: JobSpec) -> None:

@@ -84,6 +84,11 @@ class JobSpec(SpecPart, frozen=True):
         "none",
         description="blocks: each block of the model keeps only its inputs, and computes again in backward, to save memory",
     )
+    compile: bool = Field(
+        False,
+        description="Compile the model with torch.compile, in every process that computes with it; with recompute: blocks, each "
+        "block by itself",
+    )
     members: int = Field(
         1,
         ge=1,

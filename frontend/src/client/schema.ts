@@ -3926,6 +3926,12 @@ export interface components {
              */
             recompute: "none" | "blocks";
             /**
+             * Compile
+             * @description Compile the model with torch.compile, in every process that computes with it; with recompute: blocks, each block by itself
+             * @default false
+             */
+            compile: boolean;
+            /**
              * Members
              * @description Models of an ensemble; the workers train them on the same data, and the evaluator averages their outputs
              * @default 1

@@ -6,7 +6,7 @@ Source: Chen et al. 2016, "Training Deep Nets with Sublinear Memory Cost".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, NamedTuple
 
@@ -81,7 +81,7 @@ def _in_place_of_buffers(buffers: list[_Buffer]) -> Iterator[None]:
             module._buffers[name] = buffer
 
 
-def apply_to_blocks(change: Callable[[nn.Module], None], blocks: list[nn.Module], model: nn.Module) -> None:
+def check_blocks(blocks: list[nn.Module], model: nn.Module) -> None:
     """Raises: InvalidWorkload: a block is not a module of the model, or stands in another one."""
     inside = {id(module) for module in model.modules()}
     within = {id(module) for block in blocks for module in block.modules() if module is not block}
@@ -95,5 +95,3 @@ def apply_to_blocks(change: Callable[[nn.Module], None], blocks: list[nn.Module]
             )
         if id(block) in within:
             raise InvalidWorkload(f"blocks() gives a {type(block).__name__} that stands in another block; give one of the two")
-    for block in dict.fromkeys(blocks):
-        change(block)

@@ -87,6 +87,14 @@ def test_memory_grows_with_what_is_kept() -> None:
     assert bytes_of("async", codec={"name": "int8"}) == (worker + 1, server), "what a lossy codec has not sent yet"
 
 
+def test_autocast_keeps_a_copy_of_the_weights_in_16_bits() -> None:
+    size = Size(parameters=1000)
+    plain, narrow = (job({"name": "async"}, workers=4, precision=name) for name in ("fp32", "bf16"))
+    one, other = memory(plain, size), memory(narrow, size)
+    assert (other.worker, other.evaluator, other.server) == (one.worker + 2000, one.evaluator + 2000, one.server)
+    assert worker_on_gpu(narrow, size).gpu == worker_on_gpu(plain, size).gpu + 2000
+
+
 def test_threads_of_a_worker_push_more_often_and_with_more_staleness() -> None:
     size = Size(parameters=1000, step=0.01)
     one, two = (job({"name": "async"}, workers=3, roles={"worker": {"count": 3, "hogwild": h}}) for h in (1, 2))

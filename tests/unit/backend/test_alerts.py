@@ -36,8 +36,8 @@ def pushes(paces: dict[int, float], seconds: float, compute: dict[int, float] | 
     ]
 
 
-def folded(*batches: tuple[str, list[Point]], state: dict[str, Any] | None = None) -> dict[str, Any]:
-    return fold(state or {}, 1, batches, AT)
+def folded(*batches: tuple[str, list[Point]], state: dict[str, Any] | None = None, attempt: int = 1) -> dict[str, Any]:
+    return fold(state or {}, attempt, batches, AT)
 
 
 def test_a_slow_worker_is_told_of_with_a_remedy() -> None:
@@ -112,6 +112,16 @@ def test_pushes_that_are_dropped_as_not_finite_raise_an_alert() -> None:
     )
     assert "strategy.lr" in alert
     assert [told.data for told in new_alerts({}, state, lambda: ASP)] == [{"dropped": "not_finite"}]
+
+
+def test_an_attempt_that_resumes_from_before_dropped_pushes_has_no_alert_of_them() -> None:
+    """Until it drops as many itself."""
+    state = folded(("server-0.0", account(0, 20, not_finite=5)))
+    assert shown(state, ASP).alerts
+    resumed = folded(("server-0.0", account(0, 10)), state=state, attempt=2)
+    assert shown(resumed, ASP).alerts == []
+    [alert] = shown(folded(("server-0.0", account(0, 20, not_finite=4)), state=resumed, attempt=2), ASP).alerts
+    assert alert.startswith("20 % of the pushes")
 
 
 def test_stale_pushes_raise_an_alert_and_those_beyond_a_quorum_do_not() -> None:

@@ -228,6 +228,7 @@ def test_an_interval_is_a_time_or_counted_and_survives_json(written: str, means:
         (["precision=fp16", "roles.worker.hogwild=2"], "/precision", "take bf16"),
         (["precision=fp16", "tables={default: {}}"], "/precision", "take bf16"),
         (["recompute=blocks", "roles.worker.hogwild=2"], "/recompute", "remove it, or hogwild"),
+        (["compile=true", "roles.worker.hogwild=2"], "/compile", "remove it, or hogwild"),
         (["roles.worker={hogwild: 2, device: cuda}"], "/roles/worker/hogwild", "set roles.worker.device: cpu"),
         (["roles.worker.hogwild=2", "tables={words: {}}"], "/roles/worker/hogwild", "rows of embedding tables"),
         (

@@ -14,7 +14,7 @@ from torch.utils.data import TensorDataset
 from gradstream import local_run, sim
 from gradstream import nn as gnn
 from gradstream.errors import InvalidWorkload
-from gradstream.model.computing.blocks import apply_to_blocks, find_blocks, recompute
+from gradstream.model.computing.blocks import check_blocks, find_blocks, recompute
 from gradstream.model.usercode import UserCode
 from gradstream.process.exits import UserError
 from gradstream.sim.workload import Workloads
@@ -116,8 +116,8 @@ def test_less_is_kept_until_backward() -> None:
     kept = []
     for recomputes in (False, True):
         model = Deep()
-        if recomputes:
-            apply_to_blocks(recompute, find_blocks(model), model)
+        for block in find_blocks(model) if recomputes else []:
+            recompute(block)
         sizes = 0
 
         def pack(tensor: Tensor) -> Tensor:
@@ -157,7 +157,7 @@ def test_blocks_that_are_not_of_the_model_are_refused() -> None:
     assert "gives a Linear, and the model has no such module" in str(raised.value.__cause__)
     tabled = nn.Sequential(nn.Sequential(gnn.Embedding("ids", 4)))
     with pytest.raises(InvalidWorkload, match=r"a Sequential has an embedding table.*override blocks\(model\)"):
-        apply_to_blocks(recompute, find_blocks(tabled), tabled)
+        check_blocks(find_blocks(tabled), tabled)
     model = Deep()
     with pytest.raises(InvalidWorkload, match="a BatchNorm1d that stands in another block"):
-        apply_to_blocks(recompute, [model.blocks[0], model.blocks[0].norm], model)  # type: ignore[list-item]
+        check_blocks([model.blocks[0], model.blocks[0].norm], model)  # type: ignore[list-item]

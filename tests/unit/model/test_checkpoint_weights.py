@@ -14,9 +14,9 @@ from torch import Tensor, nn
 from gradstream.center.parameters.buffers import CenterBuffers
 from gradstream.center.parameters.center import Center
 from gradstream.center.parameters.slices import slices
-from gradstream.model.checkpoint_weights import describe_tensors, read_weights
 from gradstream.model.flat_model import FlatModel
-from gradstream.model.start import set_weights
+from gradstream.model.weights.in_checkpoint import describe_tensors, read_weights
+from gradstream.model.weights.start import set_weights
 from gradstream.process.exits import UserError
 from gradstream.process.saving.state_file import state_file
 from gradstream.spec import JobSpec

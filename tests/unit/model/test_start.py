@@ -10,7 +10,7 @@ from safetensors.torch import save_file
 from torch import nn
 
 from gradstream.model.flat_model import FlatModel
-from gradstream.model.start import load_weights
+from gradstream.model.weights.start import load_weights
 from gradstream.process.exits import UserError
 
 

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from gradstream.model.buffers import plain_name
-from gradstream.model.checkpoint_weights import read_weights
 from gradstream.model.usercode import UserCode
+from gradstream.model.weights.in_checkpoint import read_weights
 from gradstream.process.exits import UserError
 from gradstream.process.order import ProcessOrder
 from gradstream.process.store import START, open_store
