@@ -87,8 +87,11 @@ def test_a_job_that_waits_for_a_full_plane_says_for_whom(
     events = [event for event in running.api.get(f"/jobs/{neighbour}/events").json()["items"] if event["kind"] == "warning"]
     assert [event["data"]["job"] for event in events] == [running.id], "once"
     monkeypatch.undo()
-    look(running)
+    for _ in range(2):
+        look(running)
     assert alerts() == []
+    events = [event for event in running.api.get(f"/jobs/{neighbour}/events").json()["items"] if event["kind"] == "resolved"]
+    assert [event["message"] for event in events] == ["The data plane has space again."]
 
 
 @pytest.fixture
