@@ -45,10 +45,10 @@ def test_a_job_succeeds_without_the_worker_that_was_stopped(lab: Lab, tmp_path: 
     assert any("worker-1" in line and "stopped" in line for line in shown.splitlines())
 
 
-def gradstream(lab: Lab, *arguments: str) -> str:
-    """What the command says."""
+def gradstream(lab: Lab, *arguments: str, code: int = 0) -> str:
+    """What the command says, before it ends with this code."""
     command = [sys.executable, "-c", "from gradstream.cli.main import app; app()", *arguments]
     environment = {**os.environ, "GRADSTREAM_DATA_DIR": str(lab.platform.folder.path), "NO_COLOR": "1"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == code, done.stderr
     return done.stdout + done.stderr

@@ -59,3 +59,4 @@ def test_hottest_keys_and_single_keys_are_those_of_the_stored_rows(lab: Lab, tmp
     absent = gradstream(lab, "tables", "seen", "--key", "-5", "--table", "deep")
     assert "No export that is kept has a row for it" in absent
     assert "the model reads first values, drawn from the key, for it" in absent
+    assert "the job has no table 'depe'; it has deep" in gradstream(lab, "tables", "seen", "--table", "depe", code=4)

@@ -36,8 +36,8 @@ def command(
         raise Invalid("--field belongs to --text: a key stands for itself")
     with connect(url, token_file) as client:
         if key is None and text is None:
-            found = client.tables(job)
-            print_json(found.as_dict()) if as_json else _print_tables(found, table)
+            found = _only(client.tables(job), table)
+            print_json(found.as_dict()) if as_json else _print_tables(found)
             return
         keys = client.look_up_key(job, key, text=text, field=field, table=table)
     if as_json:
@@ -47,11 +47,20 @@ def command(
             _print_key(each)
 
 
-def _print_tables(found: JobTables, table: str | None) -> None:
-    from gradstream.cli.terminal.output import number, print_table, size, talk
+def _only(found: JobTables, table: str | None) -> JobTables:
+    """Leave the other tables out. Raises: NotFound: all tables are known, and this is none of them."""
+    from gradstream.errors import NotFound
 
     shown = [each for each in found.items if table in (None, each.name)]
-    if not shown:
+    if found.items and not shown and not found.left_out:
+        raise NotFound(f"the job has no table '{table}'; it has {', '.join(each.name for each in found.items)}")
+    return found.model_copy(update={"items": shown})
+
+
+def _print_tables(found: JobTables) -> None:
+    from gradstream.cli.terminal.output import number, print_table, size, talk
+
+    if not found.items:
         talk("no server has told of such a table yet: the first summary comes after some seconds of training")
         return
     heads = ("table", ">rows", ">candidates", ">made", ">evicted", ">memory")
@@ -59,13 +68,13 @@ def _print_tables(found: JobTables, table: str | None) -> None:
         heads,
         [
             (each.name, number(each.rows), number(each.candidates), number(each.made), number(each.evicted), size(each.bytes))
-            for each in shown
+            for each in found.items
         ],
     )
     talk(f"as of {number(found.samples)} samples, version {number(found.version)}; {found.servers} of {found.of_servers} servers")
     rows = [
         (each.name, hot.key, str(hot.server), number(hot.updates), number(hot.shows), number(hot.clicks), number(hot.score))
-        for each in shown
+        for each in found.items
         for hot in each.hottest
     ]
     print()
