@@ -13,7 +13,7 @@ SHORT := not long
 # takes longest, of one test, would come last
 BY_FILE := --dist loadfile --no-loadscope-reorder
 
-.PHONY: help demo up test test-long check checkcode checkpage pagelint pagetests unit integration jobs e2e unit-jobs integration-e2e hostile audit gpu page generate client format wheel bench report clean
+.PHONY: help demo up test test-long check checkcode checkpage pagelint pagetests unit integration jobs e2e hostile audit gpu page generate client format wheel bench report clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -24,15 +24,8 @@ demo: .venv/.demo backend/page/index.html  ## train on real data and show it liv
 up: .venv/.demo backend/page/index.html  ## the platform on this machine, without a job
 	@$(BIN)/gradstream up $(ARGS)
 
-test: .venv/.dev check  ## everything: lint, types, contracts, front end, unit, integration, whole jobs, browser
-	@GRADSTREAM_SCREENSHOTS= $(MAKE) --no-print-directory --output-sync=target -j2 integration-e2e unit-jobs  # no test reads pictures
-
-# one after the other, in two lanes side by side: servers and pages wait where unit tests compute; the longest lane first
-unit-jobs: unit
-	@$(MAKE) --no-print-directory jobs
-
-integration-e2e: integration
-	@$(MAKE) --no-print-directory e2e
+test: .venv/.dev check unit integration  ## everything: lint, types, contracts, front end, unit, integration, whole jobs, browser
+	@GRADSTREAM_SCREENSHOTS= $(MAKE) --no-print-directory --output-sync=target -j2 jobs e2e  # both wait more than they compute; no test reads pictures
 
 check: .venv/.dev frontend/node_modules/.installed  ## lint, types, import contracts; the page's lint, types and tests
 	@$(MAKE) --no-print-directory --output-sync=target -j2 checkpage checkcode  # the longest first

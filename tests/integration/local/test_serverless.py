@@ -107,8 +107,16 @@ def take_checkpoint(attempt: LocalAttempt) -> None:
 
 def pid_of(job: UUID, label: str) -> int:
     processes, title = psutil.Process().children(recursive=True), f"{label} of alone ({job})"
-    [found] = [each.pid for each in processes if title in "".join(each.cmdline())]
+    [found] = [each.pid for each in processes if title in title_of(each)]
     return found
+
+
+def title_of(process: psutil.Process) -> str:
+    """Empty: it has ended, and is perhaps still listed."""
+    try:
+        return "".join(process.cmdline())
+    except psutil.Error:
+        return ""
 
 
 def test_an_attempt_without_servers_resumes_one_with_servers_and_the_other_way_round(tmp_path: Path) -> None:
