@@ -56,7 +56,7 @@ def new_alerts(before: dict[str, Any], state: dict[str, Any], gate: Callable[[],
 
 
 def resolved_alerts(before: dict[str, Any], state: dict[str, Any]) -> Iterator[str]:
-    """Yield a sentence for each alert of `before` that is over in `state`. A new attempt ends none: it begins anew, unjudged."""
+    """Yield a sentence for each alert of `before` that is over in `state`. A new attempt ends none: nothing is known of it."""
     old, new = Folded.model_validate(before), Folded.model_validate(state)
     if old.attempt != new.attempt:
         return

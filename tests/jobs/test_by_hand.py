@@ -46,7 +46,7 @@ def test_a_job_succeeds_without_the_worker_that_was_stopped(lab: Lab, tmp_path: 
 
 
 def gradstream(lab: Lab, *arguments: str, code: int = 0) -> str:
-    """What the command says, before it ends with this code."""
+    """Return the output of a command that ends with this code."""
     command = [sys.executable, "-c", "from gradstream.cli.main import app; app()", *arguments]
     environment = {**os.environ, "GRADSTREAM_DATA_DIR": str(lab.platform.folder.path), "NO_COLOR": "1"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)

@@ -1,4 +1,4 @@
-"""What a job without servers leaves behind: its model, results and exports are those of the same job with servers."""
+"""The model, results and exports of a job without servers are those of the same job with servers."""
 
 from __future__ import annotations
 

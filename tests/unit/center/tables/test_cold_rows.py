@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -254,6 +255,14 @@ def test_a_disk_that_is_nearly_full_is_left_to_others(monkeypatch: pytest.Monkey
     train([bounded])
     assert bounded.tier is not None
     assert (bounded.tier.disk_error, bounded.tier.cold) == ("it is nearly full", 0)
+    free = shutil.disk_usage(bounded.tier.folder).free
+    monkeypatch.setattr(cold_tier, "MAX_KEPT", 3 * free // 4)  # enough for a disk that was not full, less than twice as much
+    train([bounded], seed=1)
+    assert (bounded.tier.disk_error, bounded.tier.cold) == ("it is nearly full", 0)
+    monkeypatch.setattr(cold_tier, "MAX_KEPT", free // 4)
+    train([bounded], seed=2)
+    assert bounded.tier.disk_error == ""
+    check_bound(bounded)
 
 
 @pytest.mark.parametrize("damage", ["bits", "another row", "short"])
