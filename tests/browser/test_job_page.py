@@ -9,6 +9,7 @@ import psutil
 import pytest
 from playwright.sync_api import Page, expect
 
+from backend.logs.repository import MAX_BYTES
 from gradstream.client import Client, Job
 from gradstream.spec import JobSpec
 from tests.browser.support import WORKLOAD, OpenPage, check_looks, every_look, slow_spec, submit_slow, wait_until
@@ -110,9 +111,10 @@ def test_scrolling_up_stops_following_and_the_place_stands_in_the_address(open_p
 
 
 def test_the_home_key_reads_older_lines_until_all_are_there(open_page: OpenPage, client: Client) -> None:
-    job = client.wait(submit_slow(client, name="talkative", steps=5000, pause=0).id, timeout=120)
-    written = sum(chunk.text.count("\n") for chunk in client.logs(job.id))
-    assert written > 5000
+    job = client.wait(submit_slow(client, name="talkative", steps=200, pause=0, lines=400).id, timeout=120)
+    chunks = list(client.logs(job.id))
+    written = sum(chunk.text.count("\n") for chunk in chunks)
+    assert sum(len(chunk.text) for chunk in chunks) > MAX_BYTES
     page = open_page(f"/jobs/{job.id}/logs")
     expect(page.get_by_text("scroll up for older ones")).to_be_visible()
     expect(page.get_by_role("log")).to_contain_text("one more step")

@@ -11,6 +11,8 @@ from gradstream import Workload
 
 class Slow(Workload):
     pause: float = 0.02
+    lines: int = 1
+    """Lines that each mini-batch prints."""
     classifies = False
 
     def model(self) -> nn.Module:
@@ -22,6 +24,6 @@ class Slow(Workload):
 
     def loss(self, model: nn.Module, batch: list[torch.Tensor]) -> torch.Tensor:
         time.sleep(self.pause)
-        print("one more step", flush=True)  # noqa: T201  # what a test looks for in the log
+        print("\n".join(["one more step"] * self.lines), flush=True)  # noqa: T201  # what a test looks for in the log
         x, y = batch
         return nn.functional.mse_loss(model(x), y)
