@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from gradstream.center.entries import EVALUATOR, Buffers
+from gradstream.group.problem import GroupProblem
 from gradstream.hogwild.problem import HogwildProblem
 from gradstream.input.prefetch import Prefetched
 from gradstream.model.computing.scaled import problem_of
@@ -46,6 +47,12 @@ def device_of(order: ProcessOrder) -> torch.device:
     return torch.device("cpu" if order.gpu is None else "cuda:0")
 
 
+def compute_alone(spec: JobSpec) -> None:
+    """Keep torch from starting threads before the worker has forked its peers, which could not compute with several then."""
+    if spec.roles.worker.group.peers > 1:
+        torch.set_num_threads(1)
+
+
 def flat_model(code: UserCode, order: ProcessOrder, folder: Path) -> FlatModel:
     """Build the user's model as a flat vector. Raises: UserError, also if the job starts from weights of another model."""
     model = code.model()
@@ -61,7 +68,9 @@ def flat_models(code: UserCode, order: ProcessOrder, folder: Path) -> list[FlatM
 
 
 def problem(code: UserCode, flats: list[FlatModel], batches: Prefetched, spec: JobSpec, rows: WorkingRows | None) -> ModelProblem:
-    """Build the problem of a worker. Raises: InvalidWorkload: its threads cannot share the model or the data."""
+    """Build the problem of a worker. Raises: InvalidWorkload: its threads or peers cannot share the model or the data."""
+    if spec.roles.worker.group.peers > 1:
+        return GroupProblem(code, flats[0], batches, spec, rows)
     if len(flats) == 1:
         return problem_of(code, flats[0], batches, spec, rows)
     return HogwildProblem(code, flats, batches, spec, rows)

@@ -10,6 +10,7 @@ from torch.utils.data import Dataset
 
 from gradstream import metrics
 from gradstream.center.entries import FINAL_CHECKPOINT, Payload, Push
+from gradstream.group.problem import GroupProblem
 from gradstream.hogwild.replica import make_replica
 from gradstream.input.data import Batches, DatasetTooSmall
 from gradstream.input.overlap import Overlap, find_overlap
@@ -59,6 +60,7 @@ class Worker(LinkEvents):
 
     def _set_up_user_code(self) -> None:
         order, spec, watchdog = self._order, self._order.spec, self._watchdog
+        setup.compute_alone(spec)
         with watchdog.watch_phase(setup.import_phase(spec)):
             self._code = UserCode(spec)
         with watchdog.watch_phase(setup.DATASET):
@@ -73,6 +75,8 @@ class Worker(LinkEvents):
         with watchdog.watch_phase(setup.DATASET), blaming("dataset('train')", but=DatasetTooSmall):
             batches = Prefetched(Batches(self._dataset, spec, order.rank, self._code.batching), spec)
             self._problem = setup.problem(self._code, self._flats, batches, spec, self._rows)
+        if isinstance(self._problem, GroupProblem):
+            self._problem.start_peers(spec, order.label, order.rank)
 
     def run(self) -> bool:
         """True: trained to the end. False: told to stop before."""

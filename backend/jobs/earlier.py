@@ -49,8 +49,8 @@ def _step(row: JobRow, there: JobSpec, spec: JobSpec) -> float | None:
     exchange, beat = shown(row.progress, there.effective_gate).exchange, rhythm(there)
     if exchange is None or beat is None or not exchange.compute:
         return None
-    one_thread = exchange.compute * there.roles.worker.hogwild
-    return one_thread * beat[0] * spec.batch_size / there.batch_size * spec.members / there.members
+    of_one = exchange.compute * there.parallelism
+    return of_one * beat[0] * spec.batch_size / there.batch_size * spec.members / there.members
 
 
 def _scaled(there: JobSpec, spec: JobSpec) -> str:

@@ -80,7 +80,7 @@ def traffic(spec: JobSpec, size: Size) -> Traffic:
     beat, piggyback = rhythm(spec), ITEM * size.parameters * _piggyback(spec)
     pushed, pulled = (_coded(spec, codec, size.parameters) + piggyback for codec in (spec.codec, spec.pull_codec))
     pushes, pulls = beat or (None, None)
-    step = size.step and size.step / spec.threads_at_once
+    step = size.step and size.step / spec.parallelism
     return Traffic(
         push_bytes=pushed,
         pull_bytes=pulled,
@@ -93,17 +93,17 @@ def traffic(spec: JobSpec, size: Size) -> Traffic:
 
 def memory(spec: JobSpec, size: Size) -> Memory:
     """By what the processes keep: theta, a gradient, what is pushed and what was pulled; and what belongs to the job's choices."""
-    by_server, n = spec.strategy.descends == "server", spec.roles.worker.count
+    by_server, role, n = spec.strategy.descends == "server", spec.roles.worker, spec.roles.worker.count
     bends = spec.optimizer if by_server else spec.server_optimizer
     residual = spec.codec.lossy and spec.strategy.pushes == "direction"
-    kept, more_threads = 0 if by_server else _kept(spec.optimizer), spec.roles.worker.hogwild - 1
-    worker = 4 + residual + spec.pipeline + kept + more_threads * (1 + kept)  # each has gradients of its own
+    kept, more_threads, more_peers = 0 if by_server else _kept(spec.optimizer), role.hogwild - 1, role.group.peers - 1
+    worker = 4 + residual + spec.pipeline + kept + more_threads * (1 + kept) + more_peers  # each has gradients of its own
     server = 2 + _kept(bends) + (n if spec.strategy.keeps_base else 0) + (spec.strategy.gathers(n) is not None)
     server += spec.evaluate.average is not None
     server += spec.effective_gate.mode != "bsp" and not (spec.strategy.responds or spec.strategy.keeps_base)  # what a sample is of
     vector = ITEM * size.parameters
     narrow = _narrow(spec, vector)
-    evaluator, worker_bytes = 2 * vector + narrow, worker * vector + (1 + more_threads) * narrow
+    evaluator, worker_bytes = 2 * vector + narrow, worker * vector + (1 + more_threads + more_peers) * narrow
     if spec.roles.serverless:
         return Memory(worker=worker_bytes + math.ceil(server * vector / n), server=0, evaluator=evaluator)
     return Memory(worker=worker_bytes, server=server * vector, evaluator=evaluator)

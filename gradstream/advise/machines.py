@@ -13,9 +13,9 @@ _ITEM = 4
 
 def too_many_threads(spec: JobSpec, node: str, workers: int, cores: int) -> Iterator[Warning]:
     """Warn of more threads than the machine has cores. `workers`: those of this job on this machine."""
-    threads, hogwild = spec.roles.worker.cores, spec.roles.worker.hogwild
+    threads = spec.roles.worker.cores
     if threads > 1 and workers * threads > cores:
-        field, of_field = ("hogwild", hogwild) if hogwild > 1 else ("threads", threads)
+        field, of_field = _field_of_threads(spec)
         each = max(1, cores * of_field // (workers * threads))
         yield Warning(
             f"/roles/worker/{field}",
@@ -23,6 +23,14 @@ def too_many_threads(spec: JobSpec, node: str, workers: int, cores: int) -> Iter
             f"has {cores}: threads that wait for a core make a step slower.",
             f"Set it to {each}.",
         )
+
+
+def _field_of_threads(spec: JobSpec) -> tuple[str, int]:
+    """Return the field of a worker that makes most of its threads, and its number."""
+    worker = spec.roles.worker
+    if worker.group.peers > 1:
+        return "group", worker.group.peers
+    return ("hogwild", worker.hogwild) if worker.hogwild > 1 else ("threads", worker.threads)
 
 
 def codec_that_adds_bytes(spec: JobSpec, parameters: int) -> Iterator[Warning]:

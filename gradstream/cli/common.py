@@ -113,12 +113,14 @@ def note_no_exports(spec: JobSpec, command: str) -> None:
         talk(f"note: export: {command} makes no exports; a job on the platform does: gradstream submit")
 
 
-def note_no_threads(spec: JobSpec, instead: str) -> None:
-    """Say what a command does in place of hogwild threads, to whose job has them."""
+def note_no_threads(spec: JobSpec, *, threads: str, peers: str) -> None:
+    """Say what a command does in place of hogwild threads or of the peers of a group, to whose job has them."""
     from gradstream.cli.terminal.output import talk
 
     if spec.roles.worker.hogwild > 1:
-        talk(f"note: roles.worker.hogwild: {instead}; gradstream train and gradstream submit start the threads")
+        talk(f"note: roles.worker.hogwild: {threads}; gradstream train and gradstream submit start the threads")
+    if spec.roles.worker.group.peers > 1:
+        talk(f"note: roles.worker.group: {peers}; gradstream train and gradstream submit start the processes")
 
 
 def check_code(spec: JobSpec, source: str, overrides: list[str] | None, code: Path, *, sent: bool) -> None:

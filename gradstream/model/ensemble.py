@@ -76,7 +76,7 @@ def train_step(
         total = 0.0
         for part, share in batch:
             value = loss(member, part)
-            backward(value if len(batch) == 1 else share * value)
+            backward(value if share == 1.0 else share * value)
             total += share * value.item()
         losses.append(total)
     return sum(losses) / len(losses)

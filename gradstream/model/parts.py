@@ -1,4 +1,5 @@
 """`accumulate: n` of a job: a mini-batch is computed in parts, one after the other, since all at once would not fit into memory.
+The peers of a group compute such parts at the same time.
 
 The gradient of the mean loss is the mean of the parts' gradients, weighted by examples. A layer or loss over a whole mini-batch
 (BatchNorm, a contrastive loss) sees a part."""
@@ -66,6 +67,6 @@ def _holds_rows(value: Any, examples: int) -> bool:
 
 def _unsplittable(found: str, examples: int) -> InvalidWorkload:
     return InvalidWorkload(
-        f"accumulate: a mini-batch of {examples} examples holds {found}, so it cannot be computed in parts; let dataset('train') "
-        "give tensors whose first dimension counts examples, or remove accumulate"
+        f"accumulate, roles.worker.group: a mini-batch of {examples} examples holds {found}, so it cannot be computed in parts; "
+        "let dataset('train') give tensors whose first dimension counts examples, or remove both"
     )

@@ -136,7 +136,8 @@ class ModelProblem:
             with blaming("on_checkpoint()"), self._guard.watching(self._flat.theta):
                 hook(self._flat.model, number)
 
-    def _enter_epoch(self, epoch: int) -> None:
+    def enter_epoch(self, epoch: int) -> None:
+        """Call on_epoch of the workload, if it has one, unless it was called for this epoch last. Raises: UserError."""
         if epoch != self._epoch and (hook := self._code.on_epoch):
             self._epoch = epoch
             with blaming("on_epoch()"), self._guard.watching(self._flat.theta):
@@ -174,7 +175,7 @@ class ModelProblem:
     def take(self, position: int) -> Minibatch:
         """Take the mini-batch number `position`, whose turn it is. Raises: UserError, FetcherLost."""
         self._pass, self.passes_over = position // self.per_epoch, (position + 1) // self.per_epoch
-        self._enter_epoch(self._pass)
+        self.enter_epoch(self._pass)
         batch, examples, named = self._ahead.take(position)
         with blaming("dataset('train')"):
             shares = parts.of(batch, examples, self._at_once or examples)

@@ -38,6 +38,8 @@ class ExitReason(StrEnum):
     """Redis came back without this attempt, or fenced this process off."""
     INTERNAL = "internal_error"
     """A bug of ours."""
+    PEER_LOST = "peer_lost"
+    """A process of its group has ended."""
     KILLED = "killed"
     """By a signal, out of memory included. Written by the agent, as the process could not."""
     NODE_LOST = "node_lost"
@@ -59,6 +61,7 @@ EXIT_CODES: dict[ExitReason, int] = {
     ExitReason.DATASET_TOO_SMALL: 3,
     ExitReason.PLANE_LOST: 75,
     ExitReason.INTERNAL: 70,
+    ExitReason.PEER_LOST: 76,
 }
 
 GOOD = frozenset({ExitReason.DONE, ExitReason.STOPPED})

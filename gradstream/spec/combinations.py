@@ -38,6 +38,7 @@ def check(spec: JobSpec) -> None:
     _check_layers(spec)
     _check_pipeline(spec)
     _check_hogwild(spec)
+    _check_group(spec)
     _check_arithmetic(spec)
     for key in spec.env:
         if _RESERVED_ENV.search(key) or not re.fullmatch(r"[A-Za-z_]\w*", key):
@@ -103,6 +104,23 @@ def _check_hogwild(spec: JobSpec) -> None:
     window = spec.strategy.steps_per_push()
     if spec.strategy.hogwild == "steps" and window is not None and window < threads:
         raise ValueError(f"{place}: a push after {window} steps leaves some of {threads} threads idle; raise strategy.window")
+
+
+def _check_group(spec: JobSpec) -> None:
+    """Refuse what the processes of a group cannot do together."""
+    peers, place = spec.roles.worker.group.peers, "roles.worker.group"
+    if peers == 1:
+        return
+    if spec.roles.worker.device == "cuda":
+        raise ValueError(f"{place}: a group computes on CPUs; set roles.worker.device: cpu, or remove it")
+    if spec.roles.worker.hogwild > 1:
+        raise ValueError(f"{place}: hogwild threads take whole mini-batches, and peers take parts of each; remove one of the two")
+    if spec.tables:
+        raise ValueError(f"{place}: one process of a worker looks up the rows of tables; raise roles.worker.count instead")
+    if spec.precision == "fp16":
+        raise ValueError(f"{place}: fp16 has one loss scale for a process, and the peers would each need it; take bf16")
+    if spec.accumulate * peers > spec.batch_size:
+        raise ValueError(f"{place}: a batch_size of {spec.batch_size} has no {spec.accumulate * peers} parts; raise it")
 
 
 def _check_arithmetic(spec: JobSpec) -> None:

@@ -161,12 +161,13 @@ class JobSpec(SpecPart, frozen=True):
     @property
     def at_once(self) -> int:
         """Examples that a model computes with at a time."""
-        return math.ceil(self.batch_size / self.accumulate)
+        return math.ceil(self.batch_size / (self.accumulate * self.roles.worker.group.peers))
 
     @property
-    def threads_at_once(self) -> int:
-        """Mini-batches of a worker that its hogwild threads compute at once; 1 with a strategy that shares nothing among them."""
-        return self.roles.worker.hogwild if self.strategy.hogwild else 1
+    def parallelism(self) -> int:
+        """Mini-batches that a worker's threads or peers compute in the time of one, if each has a core; 1 with a strategy that
+        shares nothing among threads."""
+        return (self.roles.worker.hogwild if self.strategy.hogwild else 1) * self.roles.worker.group.peers
 
     @property
     def drops_overflows(self) -> bool:

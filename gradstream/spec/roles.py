@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from gradstream.optim.spec import AnyOptimizer
 from gradstream.spec.part import SpecPart
@@ -37,6 +37,24 @@ class ServerRole(SpecPart, frozen=True):
         return 1 if self.count == "auto" else self.count
 
 
+class WorkerGroup(SpecPart, frozen=True):
+    """The processes that are one worker together. In a job file: `group: 2`, or in full `group: {replicate: 2}`."""
+
+    replicate: int = Field(
+        1, ge=1, le=64, description="Processes that compute parts of each mini-batch, at the same parameters, on one machine"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short_form(cls, given: Any) -> Any:
+        return {"replicate": given} if isinstance(given, int) and not isinstance(given, bool) else given
+
+    @property
+    def peers(self) -> int:
+        """Processes of the group."""
+        return self.replicate
+
+
 class WorkerRole(SpecPart, frozen=True):
     """The worker processes, which compute gradients."""
 
@@ -52,11 +70,21 @@ class WorkerRole(SpecPart, frozen=True):
         description="Threads of each worker that step on the same parameters without a lock; they share the steps of a window. "
         "Each has its own model, and as many CPU threads as `threads` says. 1: one loop, whose results can be repeated",
     )
+    group: WorkerGroup = Field(
+        WorkerGroup(),
+        description="Processes that are one worker together, each with as many CPU threads as `threads` says. 2 is short for "
+        "{replicate: 2}; 1: one process",
+    )
 
     @property
     def cores(self) -> int:
         """CPU cores that a worker keeps busy."""
-        return self.threads * self.hogwild
+        return self.threads * self.hogwild * self.group.peers
+
+    @property
+    def effective_device(self) -> Literal["auto", "cpu", "cuda"]:
+        """The device to place it on: threads and peers share parameters in the memory of CPUs."""
+        return "cpu" if self.hogwild > 1 or self.group.peers > 1 else self.device
 
 
 class Roles(SpecPart, frozen=True):

@@ -60,6 +60,13 @@ class Gathers(Protocol):
 
 
 @runtime_checkable
+class StaysInPlace(Protocol):
+    """A problem whose theta other processes see, so that it may not be set to another vector."""
+
+    stays_in_place: bool
+
+
+@runtime_checkable
 class InPieces(Protocol):
     """A problem whose gradient is in pieces before it is one vector: for a plain step the pieces are enough."""
 

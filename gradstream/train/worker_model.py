@@ -14,7 +14,7 @@ from gradstream.observations.histograms import Observations
 from gradstream.optim.flat import FlatOptimizer
 from gradstream.optim.spec import Sgd
 from gradstream.spec import JobSpec
-from gradstream.train.problem import CountsPasses, Gathers, HasTables, Observes, Problem, parameters_of
+from gradstream.train.problem import CountsPasses, Gathers, HasTables, Observes, Problem, StaysInPlace, parameters_of
 
 
 class WorkerModel:
@@ -41,9 +41,9 @@ class WorkerModel:
         """Addresses of the centers that theta may live in."""
 
     def train_in(self, centers: Sequence[Tensor]) -> None:
-        """Train in the buffers into which centers arrive, from the first center on, so that taking one copies nothing. On a GPU,
-        theta stays in place. Nothing is written into the buffers: other workers may train in them, too."""
-        if centers and not self.theta.is_cuda:
+        """Train in the buffers into which centers arrive, from the first center on, so that taking one copies nothing. On a GPU
+        and in a group, theta stays in place. Nothing is written into the buffers: other workers may train in them, too."""
+        if centers and not self.theta.is_cuda and not isinstance(self._problem, StaysInPlace):
             self._homes = frozenset(center.data_ptr() for center in centers)
 
     def set_theta(self, center: Tensor) -> None:

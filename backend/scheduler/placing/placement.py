@@ -63,7 +63,7 @@ def _on_one_machine(spec: Placeable, machines: Sequence[Machine]) -> tuple[Place
 
 def _workers(spec: Placeable, machines: Sequence[Machine]) -> list[Place]:
     """Place as many workers as fit, and fill each machine before the next one."""
-    count, device = spec.roles.worker.count, spec.roles.worker.device
+    count, device = spec.roles.worker.count, spec.roles.worker.effective_device
     places: list[Place] = []
     for machine in machines:
         gpus = () if device == "cpu" else machine.free_gpus
@@ -120,7 +120,7 @@ def without_places(machines: Sequence[Machine], plan: Sequence[Place]) -> list[M
 
 
 def _preference(machine: Machine, spec: Placeable) -> tuple[int, int, str]:
-    uses_gpus = spec.roles.worker.device != "cpu" or spec.roles.server.device == "cuda"
+    uses_gpus = spec.roles.worker.effective_device != "cpu" or spec.roles.server.device == "cuda"
     gpus = len(machine.free_gpus) if uses_gpus else 0
     return -gpus, -len(machine.free_slots), machine.name
 

@@ -3868,6 +3868,9 @@ export interface components {
              *       "worker": {
              *         "count": 1,
              *         "device": "auto",
+             *         "group": {
+             *           "replicate": 1
+             *         },
              *         "hogwild": 1,
              *         "threads": 1
              *       }
@@ -5930,7 +5933,10 @@ export interface components {
              *       "count": 1,
              *       "device": "auto",
              *       "threads": 1,
-             *       "hogwild": 1
+             *       "hogwild": 1,
+             *       "group": {
+             *         "replicate": 1
+             *       }
              *     }
              */
             worker: components["schemas"]["WorkerRole"];
@@ -7119,6 +7125,18 @@ export interface components {
             attempt: number;
         };
         /**
+         * WorkerGroup
+         * @description The processes that are one worker together. In a job file: `group: 2`, or in full `group: {replicate: 2}`.
+         */
+        WorkerGroup: {
+            /**
+             * Replicate
+             * @description Processes that compute parts of each mini-batch, at the same parameters, on one machine
+             * @default 1
+             */
+            replicate: number;
+        };
+        /**
          * WorkerLoad
          * @description One worker of the live attempt. Times are sums over `pushes` pushes, `seconds` what those took in all.
          */
@@ -7234,6 +7252,13 @@ export interface components {
              * @default 1
              */
             hogwild: number;
+            /**
+             * @description Processes that are one worker together, each with as many CPU threads as `threads` says. 2 is short for {replicate: 2}; 1: one process
+             * @default {
+             *       "replicate": 1
+             *     }
+             */
+            group: components["schemas"]["WorkerGroup"];
         };
         /**
          * WorkloadRef

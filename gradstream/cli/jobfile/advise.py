@@ -134,7 +134,7 @@ def _demands(each: Outlook, measured: Measurement, machines: Machines) -> dict[s
     servers all bytes stay in shared memory."""
     from gradstream.advise.advice import takes
 
-    per_second = 0.0 if each.spec.roles.serverless else each.spec.threads_at_once / machines.step
+    per_second = 0.0 if each.spec.roles.serverless else each.spec.parallelism / machines.step
     return {
         codec: (each.pushed * size + each.pulled * measured.pulled + measured.of_rows) * per_second
         if takes(each.spec, codec)
@@ -230,7 +230,7 @@ def _upper_limit(spec: JobSpec, step: float) -> str:
     from gradstream.model.core_share import physical_cores
 
     threads = spec.roles.worker.hogwild
-    cores, processes = physical_cores(), spec.roles.worker.count * threads + spec.roles.server.shards + 1
+    cores, processes = physical_cores(), spec.roles.worker.count * spec.parallelism + spec.roles.server.shards + 1
     what = "processes" if threads == 1 else "threads and processes"
     told = f"samples/s is an upper limit: each of the {processes} {what} has its own core, and messages cost no computing."
     if threads > 1 and step < _SHORT:

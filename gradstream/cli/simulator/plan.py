@@ -59,7 +59,11 @@ def of_job(
     spec = jobfile.load(path, overrides)
     _check_link(spec, costs)
     note_no_exports(spec, "the simulator")
-    note_no_threads(spec, "the simulator makes the steps of a worker's threads one after another, each in its share of the time")
+    note_no_threads(
+        spec,
+        threads="the simulator makes the steps of a worker's threads one after another, each in its share of the time",
+        peers="the simulator computes the parts one after another, each in its share of the time",
+    )
     if spec.stop.never:
         raise typer.BadParameter("the job never ends by itself, and a simulation does; write --set 'stop={steps: 1000}'")
     import torch

@@ -95,8 +95,8 @@ class CostedTimes:
         """Raises: ValueError."""
         workers = spec.roles.worker.count
         costs.distribution.check(workers)
-        self._at_once = spec.threads_at_once
-        """Mini-batches of a worker that its threads compute at once, as if each had a core."""
+        self._at_once = spec.parallelism
+        """Mini-batches of a worker that its threads or peers compute at once, as if each had a core."""
         self.meter = Meter(spec)
         self._costs, self._workers = costs, workers
         self._random = [random.Random(f"{seed}/{rank}") for rank in range(workers)]

@@ -57,8 +57,9 @@ function describe({ strategy, gate, shards, spec, user, created_at }: Job): stri
   return `${strategy} under ${gate} · ${describeWorkers(spec.roles.worker)}, ${counted(shards, "shard")} · submitted by ${user}, ${formatMoment(created_at)}`
 }
 
-function describeWorkers({ count, hogwild }: Job["spec"]["roles"]["worker"]): string {
-  return counted(count, "worker") + (hogwild > 1 ? ` of ${hogwild} threads` : "")
+function describeWorkers({ count, hogwild, group }: Job["spec"]["roles"]["worker"]): string {
+  const each = hogwild > 1 ? ` of ${hogwild} threads` : group.replicate > 1 ? ` of ${group.replicate} processes` : ""
+  return counted(count, "worker") + each
 }
 
 /** Which model of another job it starts from, pinned when it was submitted. */

@@ -1,0 +1,204 @@
+"""The lead's children, and what each of them does: it computes the gradient of its part of a mini-batch, and answers.
+
+The lead asks all of them, computes its own part, and then takes their answers. A peer knows nothing of the center or the strategy.
+"""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Sequence
+from multiprocessing.connection import Connection
+from typing import Any, NamedTuple
+
+import setproctitle
+import torch
+from torch import Tensor
+
+from gradstream.center.entries import Buffers
+from gradstream.errors import GradstreamError
+from gradstream.input import randomness, tensor_pipe
+from gradstream.model.parts import MicroBatch
+from gradstream.model.problem import Minibatch, ModelProblem
+from gradstream.observations.histograms import Observations
+from gradstream.process.begin import seed_of
+from gradstream.process.exits import UserError
+from gradstream.process.zygote.launch import die_with_parent
+from gradstream.spec import JobSpec
+
+log = logging.getLogger(__name__)
+
+_LOOK_INTERVAL = 30.0
+"""Seconds of waiting for a peer, after which each look says so in the log."""
+_ENDS_WITHIN = 5.0
+"""Seconds that a peer whose pipe is closed may take to end."""
+
+
+class PeerLost(GradstreamError):
+    """A process of a group has ended, and with it the whole group: its lead ends, too."""
+
+
+class Train(NamedTuple):
+    """Compute the gradient of these parts of a mini-batch."""
+
+    position: int
+    number: int
+    """The pass over the data."""
+    shares: list[MicroBatch]
+
+
+class TakeBuffers(NamedTuple):
+    """Return the model's buffers."""
+
+
+class LoadBuffers(NamedTuple):
+    floats: Tensor
+    ints: Tensor
+
+
+class TakeState(NamedTuple):
+    """Return the state for a checkpoint."""
+
+
+class LoadState(NamedTuple):
+    state: dict[str, Any]
+
+
+Request = Train | TakeBuffers | LoadBuffers | TakeState | LoadState
+
+
+class Trained(NamedTuple):
+    loss: float
+    """The sum of the parts' losses, each times its share."""
+    seconds: float
+    """Seconds of computing."""
+    observed: str
+    """Packed observations; empty: none."""
+
+
+class Peers:
+    """The processes of a group beside its lead."""
+
+    def __init__(self, problem: ModelProblem, gradients: Sequence[Tensor], spec: JobSpec, label: str, rank: int) -> None:
+        """Fork one for each of `gradients`, where it leaves what it computes. `problem`: each gets it with its own copy of all
+        memory but `gradients` and theta, which are shared.
+
+        Call it in the main thread, since they end with the thread that forked them, and before torch has computed with several
+        threads here: a child cannot use those. Raises: OSError."""
+        context = multiprocessing.get_context("fork")
+        self._label, self._pipes, self._processes = label, list[Connection](), list[Any]()
+        for number, gradient in enumerate(gradients, 1):
+            here, there = context.Pipe()
+            args = _Peer(number, label, rank), problem, gradient, spec, there, os.getpid()
+            process = context.Process(target=_serve, args=args, name=f"peer-{number}", daemon=True)
+            process.start()
+            there.close()
+            self._pipes.append(here)
+            self._processes.append(process)
+
+    def ask(self, number: int, request: Request) -> None:
+        """Send a request to a peer, from 1. Raises: PeerLost."""
+        try:
+            tensor_pipe.send(self._pipes[number - 1], request)
+        except ConnectionError:
+            raise self._lost(number) from None
+
+    def ask_all(self, request: Request) -> list[Any]:
+        """Return the answers of all peers to one request. Raises: as `ask` and `answer`."""
+        numbers = range(1, len(self._pipes) + 1)
+        for number in numbers:
+            self.ask(number, request)
+        return [self.answer(number) for number in numbers]
+
+    def answer(self, number: int) -> Any:
+        """Return the answer of a peer to its last request. Waits as long as it computes. Raises: PeerLost; UserError."""
+        pipe, began = self._pipes[number - 1], time.monotonic()
+        try:
+            while not pipe.poll(_LOOK_INTERVAL):
+                log.warning("waiting for peer %d of %s for %.0f s", number, self._label, time.monotonic() - began)
+            return tensor_pipe.receive(pipe)
+        except (EOFError, ConnectionError):
+            raise self._lost(number) from None
+        except _Failed as failed:
+            if failed.part is None:
+                raise failed.cause from None
+            raise UserError(failed.part) from failed.cause
+
+    def _lost(self, number: int) -> PeerLost:
+        process = self._processes[number - 1]
+        process.join(_ENDS_WITHIN)
+        code = process.exitcode
+        how = f"killed by signal {-code}" if code is not None and code < 0 else f"exit code {code}"
+        return PeerLost(f"peer {number} of {self._label} has ended ({how}), and with it the whole worker")
+
+    def close(self) -> None:
+        """End them."""
+        for process in self._processes:
+            process.kill()
+        for process in self._processes:
+            process.join(_ENDS_WITHIN)
+
+
+class _Failed(Exception):
+    """On its way to the lead: what user code raised."""
+
+    def __init__(self, part: str | None, cause: BaseException) -> None:
+        """`part`: as `blaming` says it; None: it is no error of user code."""
+        super().__init__(part, cause)
+        self.part, self.cause = part, cause
+
+
+class _Peer(NamedTuple):
+    number: int
+    """From 1: the lead is peer 0."""
+    label: str
+    """Name of its worker."""
+    rank: int
+    """Rank of its worker."""
+
+
+def _serve(peer: _Peer, problem: ModelProblem, gradient: Tensor, spec: JobSpec, pipe: Connection, lead: int) -> None:
+    """The course of a peer: it answers one request after the other until its lead has ended."""
+    die_with_parent(lead, signal.SIGKILL)
+    setproctitle.setproctitle(f"gradstream {peer.label} peer {peer.number} of {spec.name}")
+    torch.set_num_threads(spec.roles.worker.threads)
+    randomness.seed(seed_of(spec.seed, f"peer {peer.number} of worker", peer.rank))
+    problem.gather_into(gradient, lambda: None, None)
+    while True:
+        try:
+            request = tensor_pipe.receive(pipe)
+        except (EOFError, ConnectionError):
+            return
+        try:
+            answer = _answer(problem, request)
+        except BaseException as error:  # user code may raise anything, and even call sys.exit()
+            part, cause = (str(error), error.__cause__ or error) if isinstance(error, UserError) else (None, error)
+            tensor_pipe.send_error(pipe, _Failed(part, tensor_pipe.portable(cause, f"in peer {peer.number}")))
+        else:
+            tensor_pipe.send(pipe, answer)
+
+
+def _answer(problem: ModelProblem, request: Request) -> Any:
+    match request:
+        case Train(position, over, shares):
+            began = time.perf_counter()
+            problem.enter_epoch(over)
+            loss = problem.gradient_of(Minibatch(position, shares, 0)).loss
+            observed = problem.take_observations()
+            return Trained(loss, time.perf_counter() - began, observed.pack() if observed else "")
+        case TakeBuffers():
+            return problem.buffers()
+        case LoadBuffers(floats, ints):
+            return problem.load_buffers(Buffers(floats, ints))
+        case TakeState():
+            return problem.state()
+        case LoadState(state):
+            return problem.load(state)
+
+
+def unpack(observed: str) -> Observations | None:
+    """Return what a peer observed."""
+    return Observations.unpack(observed) if observed else None

@@ -1,0 +1,122 @@
+"""The problem of a worker that is a group: each mini-batch is computed in parts, by all peers at once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gradstream.center.entries import Buffers
+from gradstream.errors import InvalidWorkload
+from gradstream.group.memory import GroupMemory
+from gradstream.group.peers import LoadBuffers, LoadState, Peers, TakeBuffers, TakeState, Train, Trained, unpack
+from gradstream.input.data import Batches
+from gradstream.input.prefetch import Prefetched
+from gradstream.model.flat_model import FlatModel
+from gradstream.model.parts import MicroBatch
+from gradstream.model.problem import Minibatch, ModelProblem, backward
+from gradstream.model.usercode import UserCode
+from gradstream.spec import JobSpec
+from gradstream.train.problem import Gradient
+
+
+class GroupProblem(ModelProblem):
+    """The lead's. It takes mini-batches, shares them out, and adds the gradients up in the order of the peers, so that two peers
+    give the bits of `accumulate: 2`. Theta stays where all peers see it."""
+
+    stays_in_place = True
+
+    def __init__(
+        self, code: UserCode, flat: FlatModel, batches: Batches | Prefetched, spec: JobSpec, rows: object | None = None
+    ) -> None:
+        """Raises: InvalidWorkload: a group cannot train this model."""
+        if rows is not None:
+            raise InvalidWorkload(
+                "roles.worker.group: the model has embedding tables, whose rows one process of a worker looks up; remove group and "
+                "raise roles.worker.count"
+            )
+        super().__init__(code, flat, batches, spec.at_once)
+        self._count = spec.roles.worker.group.peers
+        self._memory = GroupMemory(flat.theta, self._count)
+        flat.move(self._memory.theta)
+        self._peers: Peers | None = None
+        self.peer_wait_seconds = 0.0
+        """Spent waiting for the other peers, since it was last set to 0."""
+
+    def start_peers(self, spec: JobSpec, label: str, rank: int) -> None:
+        """Fork the other peers. `label`, `rank`: of the worker. See `Peers`. Raises: OSError."""
+        problem = ModelProblem(self._code, self._flat, self._batches)
+        self._peers = Peers(problem, self._memory.gradients, spec, label, rank)
+        torch.set_num_threads(spec.roles.worker.threads)
+
+    def close(self) -> None:
+        """End the other peers."""
+        if self._peers:
+            self._peers.close()
+
+    @property
+    def _others(self) -> Peers:
+        assert self._peers is not None, "start_peers comes first"
+        return self._peers
+
+    def gradient_of(self, taken: Minibatch) -> Gradient:
+        own, *others = share_out(taken.shares, self._count)
+        working = [number for number, shares in enumerate(others, 1) if shares]
+        for number in working:
+            self._others.ask(number, Train(taken.position, self._pass, others[number - 1]))
+        loss = self._step(taken._replace(shares=own), backward)
+        self._wait_for_push()
+        gradient = self._flat.gather_gradient()
+        for number in working:
+            loss += self._take_answer(number).loss
+            gradient += self._memory.gradients[number - 1]
+        return Gradient(gradient, loss, taken.examples)
+
+    def _take_answer(self, number: int) -> Trained:
+        began = time.perf_counter()
+        trained: Trained = self._others.answer(number)
+        self.peer_wait_seconds += time.perf_counter() - began
+        if observed := unpack(trained.observed):
+            self._observed.add(observed)
+        return trained
+
+    def loss_of(self, taken: Minibatch) -> float:
+        return self.gradient_of(taken).loss
+
+    def descend(self, alpha: float) -> None:
+        self._flat.theta.add_(self._flat.gradient, alpha=alpha)
+
+    def gather_into(self, out: Tensor, wait_for_push: Callable[[], None], send_ahead: Callable[[int], None] | None) -> None:
+        super().gather_into(out, wait_for_push, None)  # until the peers' gradients are added, no part of the sum is final
+
+    def buffers(self) -> Buffers | None:
+        """Return the mean over the peers; integers, such as counts of mini-batches, are rounded down."""
+        own = self._flat.buffers()
+        if own is None:
+            return None
+        floats, ints = (torch.stack(list(vectors)) for vectors in zip(own, *self._others.ask_all(TakeBuffers()), strict=True))
+        return Buffers(floats.mean(0), ints.sum(0) // self._count)
+
+    def load_buffers(self, buffers: Buffers) -> None:
+        super().load_buffers(buffers)
+        self._others.ask_all(LoadBuffers(*buffers))
+
+    def state(self) -> dict[str, Any]:
+        return {**super().state(), "peers": self._others.ask_all(TakeState())}
+
+    def load(self, state: dict[str, Any]) -> None:
+        """A peer that the checkpoint lacks goes on with the buffers of peer 0, and random numbers of its own."""
+        super().load(state)
+        for number, of_peer in enumerate(state.get("peers", ())[: self._count - 1], 1):
+            self._others.ask(number, LoadState(of_peer))
+            self._others.answer(number)
+
+
+def share_out(shares: Sequence[MicroBatch], count: int) -> list[list[MicroBatch]]:
+    """Return the parts of a mini-batch that each peer computes, in order. With fewer parts than peers, some have none."""
+    ends = [-(-len(shares) * number // count) for number in range(count + 1)]
+    return [list(shares[start:end]) for start, end in pairwise(ends)]

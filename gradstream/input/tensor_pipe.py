@@ -1,0 +1,107 @@
+"""Values on their way between two processes of a worker: nests of tensors and plain values, and errors.
+
+Tensors travel as raw bytes through the pipe, not in /dev/shm, which may be small. They arrive at the same place within a cache
+line: the bits of a matrix product may depend on it.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import traceback
+from multiprocessing.connection import Connection
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from gradstream.data.source import each
+
+_LINE = 64
+"""Bytes of a cache line, where torch lets tensors begin."""
+
+
+class _Sent(NamedTuple):
+    """A tensor on its way."""
+
+    dtype: torch.dtype
+    shape: tuple[int, ...]
+    data: Any
+
+    @staticmethod
+    def of(tensor: Tensor) -> Any:
+        flat = tensor.detach().cpu().contiguous().reshape(-1)
+        return _Sent(tensor.dtype, tuple(tensor.shape), pickle.PickleBuffer(flat.view(torch.uint8).numpy().data))
+
+    def tensor(self) -> Tensor:
+        if not len(self.data):
+            return torch.empty(self.shape, dtype=self.dtype)
+        return torch.frombuffer(self.data, dtype=self.dtype).view(self.shape)
+
+
+def send(pipe: Connection, value: Any) -> None:
+    """Send a nest of tuples, lists and dicts. Waits while the pipe is full. Raises: BrokenPipeError: the other process is gone."""
+    _send(pipe, each(value, _Sent.of))
+
+
+def send_error(pipe: Connection, error: BaseException) -> None:
+    """Let `receive` raise this error, which is `portable`, in the other process."""
+    _send(pipe, error)
+
+
+def portable(error: BaseException, where: str) -> BaseException:
+    """Return the error that is being handled, with a note of its traceback; or one of its text, if it cannot be pickled."""
+    error.add_note(f"{where}:\n{traceback.format_exc()}")
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return RuntimeError("\n".join([f"{type(error).__name__}: {error}", *getattr(error, "__notes__", [])]))
+    return error
+
+
+def receive(pipe: Connection) -> Any:
+    """Return the next value. Raises: what `send_error` got; EOFError or ConnectionError, when the other process is gone."""
+    head, sizes = pickle.loads(pipe.recv_bytes())
+    buffers = [torch.empty(shift + size, dtype=torch.uint8).numpy().data[shift:] for size, shift in sizes]
+    for buffer in buffers:
+        _read_into(buffer, pipe.fileno())
+    message = pickle.loads(head, buffers=buffers)
+    if isinstance(message, BaseException):
+        raise message
+    return _unpacked(message)
+
+
+def _send(pipe: Connection, message: Any) -> None:
+    buffers: list[pickle.PickleBuffer] = []
+    head = pickle.dumps(message, protocol=5, buffer_callback=buffers.append)
+    views = [buffer.raw() for buffer in buffers]
+    pipe.send_bytes(pickle.dumps((head, [(view.nbytes, _address(view) % _LINE) for view in views])))
+    for view in views:
+        while view:
+            view = view[os.write(pipe.fileno(), view) :]
+
+
+def _address(view: memoryview) -> int:
+    return torch.frombuffer(view, dtype=torch.uint8).data_ptr() if view.nbytes else 0
+
+
+def _read_into(view: memoryview, pipe: int) -> None:
+    """Straight to where it stays: a `Connection` would copy twice."""
+    while view:
+        read = os.readv(pipe, [view])
+        if not read:
+            raise EOFError
+        view = view[read:]
+
+
+def _unpacked(batch: Any) -> Any:
+    """`each` for what was sent."""
+    if isinstance(batch, _Sent):
+        return batch.tensor()
+    if isinstance(batch, dict):
+        return {key: _unpacked(value) for key, value in batch.items()}
+    if isinstance(batch, tuple) and hasattr(batch, "_fields"):
+        return type(batch)(*map(_unpacked, batch))
+    if isinstance(batch, list | tuple):
+        return type(batch)(map(_unpacked, batch))
+    return batch

@@ -1,0 +1,33 @@
+"""Groups of real processes for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from gradstream.group.problem import GroupProblem
+from gradstream.input.data import Batches
+from gradstream.model.flat_model import FlatModel
+from gradstream.model.usercode import UserCode
+from gradstream.spec import JobSpec
+from tests.nets import CPU
+
+GroupProblems = Callable[[JobSpec, int], GroupProblem]
+
+
+@pytest.fixture
+def grouped() -> Iterator[GroupProblems]:
+    """Makes the problem of a worker that is a group; its processes end with the test."""
+    made: list[GroupProblem] = []
+
+    def make(spec: JobSpec, rank: int) -> GroupProblem:
+        code = UserCode(spec)
+        batches = Batches(code.dataset("train"), spec, rank, code.batching)
+        made.append(GroupProblem(code, FlatModel(code.model(), CPU), batches, spec))
+        made[-1].start_peers(spec, f"worker-{rank}", rank)
+        return made[-1]
+
+    yield make
+    for problem in made:
+        problem.close()

@@ -1,0 +1,171 @@
+"""The processes of a group: what their user code sees, and how they end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from typing import Any
+
+import psutil
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.utils.data import TensorDataset
+
+from gradstream import Workload
+from gradstream.errors import InvalidWorkload
+from gradstream.group.peers import PeerLost, TakeState
+from gradstream.process.exits import UserError
+from gradstream.spec import JobSpec
+from gradstream.workload import Split
+from tests.support import eventually
+from tests.unit.group.conftest import GroupProblems
+
+
+class Peering(Workload):
+    """`doing` says what its loss does besides."""
+
+    doing: str = ""
+
+    def __post_init__(self) -> None:
+        self.epoch = -1
+
+    def model(self) -> nn.Module:
+        return nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5), nn.Linear(4, 1))
+
+    def dataset(self, split: Split) -> TensorDataset:
+        return TensorDataset(torch.arange(16.0), torch.ones(16, 4))
+
+    def on_epoch(self, epoch: int) -> None:
+        self.epoch = epoch
+
+    def loss(self, model: nn.Module, batch: tuple[Tensor, Tensor]) -> Tensor:
+        numbers, ones = batch
+        in_peer = os.getpid() != int(os.environ["GROUP_TEST_LEAD"])
+        match self.doing:
+            case "raises" if in_peer:
+                raise ValueError("a peer does not like this")
+            case "exits" if in_peer:
+                raise SystemExit(3)
+            case "sleeps" if in_peer:
+                time.sleep(60)
+            case "observes":
+                self.observe(numbers, torch.ones(len(numbers)))
+            case "epochs":
+                return model(ones).mean() * 0 + self.epoch
+        return model(ones).mean()
+
+
+class Nameless(Peering):
+    """Its mini-batches cannot be split."""
+
+    def collate_fn(self, examples: list[Any]) -> dict[str, Tensor]:
+        return {"sum": torch.stack([ones for _, ones in examples]).sum(0)}
+
+
+@pytest.fixture(autouse=True)
+def lead(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GROUP_TEST_LEAD", str(os.getpid()))
+
+
+def job(doing: str = "", kind: str = "Peering", peers: int = 2, workers: int = 1, **more: Any) -> JobSpec:
+    return JobSpec.model_validate(
+        {
+            "name": "peering",
+            "workload": {"entrypoint": f"tests.unit.group.test_peers:{kind}", "args": {"doing": doing}},
+            "batch_size": 8,
+            "strategy": {"name": "sync", "lr": 0.1},
+            "stop": {"epochs": 2},
+            "roles": {"worker": {"count": workers, "group": peers, "device": "cpu"}},
+            **more,
+        }
+    )
+
+
+def test_a_killed_peer_ends_the_group_and_is_named(grouped: GroupProblems) -> None:
+    problem = grouped(job("sleeps", peers=3), 0)
+    victim = psutil.Process().children()[1]
+    assert victim.cmdline()[0].startswith("gradstream worker-0 peer 2 of peering")
+    victim.send_signal(signal.SIGKILL)
+    with pytest.raises(PeerLost, match=r"^peer 2 of worker-0 has ended \(killed by signal 9\), and with it the whole worker$"):
+        problem._others.answer(2)
+    with pytest.raises(PeerLost, match="peer 2"):
+        problem.gradient(0)
+
+
+def test_the_peers_end_with_their_lead(grouped: GroupProblems) -> None:
+    """The lead is a child of this test, so that it can be killed."""
+    read, write = os.pipe()
+    lead = os.fork()
+    if lead == 0:
+        os.environ["GROUP_TEST_LEAD"] = str(os.getpid())
+        grouped(job(peers=3), 0)
+        os.write(write, b"forked")
+        time.sleep(60)
+        os._exit(1)
+    assert os.read(read, 6) == b"forked"
+    peers = psutil.Process(lead).children()
+    assert len(peers) == 2
+    os.kill(lead, signal.SIGKILL)
+    os.waitpid(lead, 0)
+    eventually(lambda: not any(peer.is_running() for peer in peers), "the end of the peers")
+    os.close(read)
+    os.close(write)
+
+
+@pytest.mark.parametrize(("doing", "cause"), [("raises", ValueError), ("exits", SystemExit)])
+def test_an_error_of_user_code_in_a_peer_is_raised_by_its_lead(
+    doing: str, cause: type[BaseException], grouped: GroupProblems
+) -> None:
+    with pytest.raises(UserError, match=r"the workload failed in loss\(\)") as caught:
+        grouped(job(doing), 0).gradient(0)
+    assert isinstance(caught.value.__cause__, cause)
+    assert "in peer 1:\n" in "".join(caught.value.__cause__.__notes__)
+    assert "test_peers.py" in "".join(caught.value.__cause__.__notes__)
+
+
+def test_each_peer_draws_random_numbers_of_its_own(grouped: GroupProblems) -> None:
+    """So dropout differs between them, and it is repeated when a job is."""
+    problems = [grouped(job(peers=3, workers=2), rank) for rank in (0, 1, 0)]
+    groups = [[state["rng"]["torch"] for state in problem._others.ask_all(TakeState())] for problem in problems]
+    assert len({bytes(state.numpy().data) for state in [torch.get_rng_state(), *groups[0], *groups[1]]}) == 5
+    assert all(map(torch.equal, groups[0], groups[2]))
+
+
+def test_observations_of_all_peers_add_up(grouped: GroupProblems) -> None:
+    problem = grouped(job("observes", peers=3), 0)
+    problem.gradient(0)
+    observed = problem.take_observations()
+    assert observed is not None
+    assert observed.examples == 8
+    assert problem.take_observations() is None
+
+
+def test_on_epoch_is_called_in_each_peer(grouped: GroupProblems) -> None:
+    problem = grouped(job("epochs"), 0)
+    assert [problem.gradient(position).loss for position in range(4)] == [0.0, 0.0, 1.0, 1.0]
+
+
+def test_a_mini_batch_that_cannot_be_split_is_refused_by_name(grouped: GroupProblems) -> None:
+    with pytest.raises(UserError) as caught:
+        grouped(job(kind="Nameless"), 0).gradient(0)
+    assert isinstance(caught.value.__cause__, InvalidWorkload)
+    assert str(caught.value.__cause__).startswith("accumulate, roles.worker.group: a mini-batch of 8 examples holds")
+
+
+@pytest.mark.parametrize(
+    ("more", "remedy"),
+    [
+        ({"roles": {"worker": {"group": 2, "device": "cuda"}}}, "set roles.worker.device: cpu"),
+        ({"roles": {"worker": {"group": 2, "hogwild": 2}}, "strategy": {"name": "adag", "lr": 0.1}}, "remove one of the two"),
+        ({"precision": "fp16"}, "take bf16"),
+        ({"accumulate": 8}, "a batch_size of 8 has no 16 parts"),
+        ({"roles": {"worker": {"group": 65}}}, "less than or equal to 64"),
+        ({"roles": {"worker": {"group": {"tensor": 2}}}}, "Extra inputs"),
+    ],
+    ids=str,
+)
+def test_what_a_group_cannot_do_is_refused_with_a_remedy(more: dict[str, Any], remedy: str) -> None:
+    with pytest.raises(ValueError, match=remedy):
+        job(**more)
