@@ -8,8 +8,8 @@ import time
 from gradstream import metrics
 from gradstream.center.entries import Push
 from gradstream.center.positions import taken_at
+from gradstream.group.problem import GroupProblem
 from gradstream.input.overlap import Overlap
-from gradstream.model.computing.scaled import ScaledProblem
 from gradstream.model.core_share import physical_cores
 from gradstream.model.problem import ModelProblem
 from gradstream.process.order import ProcessOrder
@@ -75,12 +75,14 @@ class WorkerReport:
             metrics.RAW: raw,
             metrics.RECEIVED: received,
         }
+        if isinstance(self._problem, GroupProblem):
+            values[metrics.PEER_WAIT], self._problem.peer_wait_seconds = self._problem.peer_wait_seconds, 0.0
         if self._problem.tables:
             values[metrics.KEYS_ASKED_LATE] = self._problem.take_looked_up_late()
         if (cached := self._problem.take_cached_share()) is not None:
             values[metrics.ROWS_CACHED] = cached
-        if isinstance(self._problem, ScaledProblem):
-            values |= {metrics.LOSS_SCALE: self._problem.scale.value, metrics.OVERFLOWS: self._problem.scale.overflows}
+        if scale := self._problem.scale:
+            values |= {metrics.LOSS_SCALE: scale.value, metrics.OVERFLOWS: scale.overflows}
         if self._link.codec_error:
             values[metrics.CODEC_ERROR] = self._link.codec_error
         on_core = self._problem.on_core.share if self._problem.on_core else None

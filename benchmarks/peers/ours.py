@@ -39,18 +39,22 @@ _ENDS_WITHIN = 30.0
 def job(told: Told, **more: Any) -> JobSpec:
     """Raises: ValidationError: this Gradstream knows no such job."""
     item, options = work.ITEMS[told.item], told.options
-    workers = 1 if options["strategy"]["name"] == "single" else told.workers
+    peers = options.get("peers", 1)
+    workers = 1 if options["strategy"]["name"] == "single" or peers > 1 else told.workers
     return JobSpec.model_validate(
         {
             "name": "peers",
             "seed": told.seed,
-            "batch_size": item.batch,
+            "batch_size": item.batch * peers,
             "workload": {
                 "entrypoint": "benchmarks.peers.workload:Work",
                 "args": {"item": told.item, "data": told.data, "counters": told.folder, "scored": 256},
             },
             "strategy": {"lr": item.lr * options.get("rate", 1), **options["strategy"]},
-            "roles": {"worker": {"count": workers, "device": "cpu"}, "server": {"count": options.get("servers", 1)}},
+            "roles": {
+                "worker": {"count": workers, "device": "cpu", "group": peers},
+                "server": {"count": options.get("servers", 1)},
+            },
             "stop": {"steps": _FOREVER},
             "evaluate": {"every": _FOREVER},
             "checkpoint": {"every": _FOREVER},

@@ -24,11 +24,21 @@ class System:
         return self.file == "ours"
 
 
-def _ours(strategy: str, *, rate: int = 1, counters: int = 2, shared_memory: bool = True, servers: int = 1, **job: Any) -> System:
-    """`strategy`: its name, and its window if it has one. `rate`: times that of the item. `job`: other keys of the job file."""
+def _ours(
+    strategy: str,
+    *,
+    rate: int = 1,
+    counters: int = 2,
+    shared_memory: bool = True,
+    servers: int = 1,
+    peers: int = 1,
+    **job: Any,
+) -> System:
+    """`strategy`: its name, and its window if it has one. `rate`: times that of the item. `peers`: processes of a worker, each of
+    which computes as many examples in a step as the item says. `job`: other keys of the job file."""
     name, *window = strategy.split()
     fields = {"name": name} | ({"window": int(window[0])} if window else {})
-    how = {"shared_memory": shared_memory, "servers": servers}
+    how = {"shared_memory": shared_memory, "servers": servers, "peers": peers}
     return System("ours", {"strategy": fields, "rate": rate, **how, "job": job}, counters)
 
 
@@ -49,6 +59,7 @@ SYSTEMS: dict[str, System] = {
     "gradstream-serverless": _ours("sync", rate=2, servers=0),
     "gradstream-adag12": _ours("adag 12", rate=2),
     "gradstream-adag12-threads": _ours("adag 12", rate=2, roles={"worker": {"count": 1, "hogwild": 2, "device": "cpu"}}),
+    "gradstream-diloco-group": _ours("diloco 12", rate=2, peers=2),
     "gradstream-easgd": _ours("easgd 10"),
     "gradstream-async-bf16": _ours("async", pipeline=1, **_BF16),
     "gradstream-async-bf16-p0": _ours("async", **_BF16),

@@ -87,6 +87,13 @@ GOALS = (
         "peak_pss_mb",
         at_most=True,
     ),
+    Goal(
+        "diloco, one group of two",
+        "gradstream-diloco-group",
+        "sync, no servers",
+        ["gradstream-serverless"],
+        dict.fromkeys(ITEMS, 0.95),
+    ),
     Goal("inline bf16, async", "gradstream-async-bf16", "torch RPC", ["rpc"], {"wide": 1.3}),
     Goal("peak memory (PSS)", "gradstream-async", "Ray", ["ray"], {"mlp": 0.5}, "peak_pss_mb", at_most=True),
     Goal(

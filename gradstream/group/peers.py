@@ -14,18 +14,19 @@ from collections.abc import Sequence
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
-import setproctitle
 import torch
 from torch import Tensor
 
 from gradstream.center.entries import Buffers
 from gradstream.errors import GradstreamError
 from gradstream.input import randomness, tensor_pipe
-from gradstream.model.parts import MicroBatch
-from gradstream.model.problem import Minibatch, ModelProblem
+from gradstream.model.computing.precision import scaled
+from gradstream.model.parts import MicroBatch, Minibatch
+from gradstream.model.problem import ModelProblem, backward
 from gradstream.observations.histograms import Observations
 from gradstream.process.begin import seed_of
 from gradstream.process.exits import UserError
+from gradstream.process.naming import name_process
 from gradstream.process.zygote.launch import die_with_parent
 from gradstream.spec import JobSpec
 
@@ -48,6 +49,8 @@ class Train(NamedTuple):
     number: int
     """The pass over the data."""
     shares: list[MicroBatch]
+    scale: float | None
+    """Factor on the loss in float16; None: another precision."""
 
 
 class TakeBuffers(NamedTuple):
@@ -79,10 +82,22 @@ class Trained(NamedTuple):
     """Packed observations; empty: none."""
 
 
+class PeerProblem(ModelProblem):
+    """A peer's: its mini-batches are parts, and come with the requests of the lead."""
+
+    def train(self, request: Train) -> float:
+        """Leave the gradient of these parts as one vector. Returns their loss. Raises: UserError."""
+        self.enter_epoch(request.number)
+        chosen = backward if request.scale is None else scaled(backward, request.scale)
+        loss = self._step(Minibatch(request.position, request.shares, 0), chosen)
+        self._flat.gather_gradient()
+        return loss
+
+
 class Peers:
     """The processes of a group beside its lead."""
 
-    def __init__(self, problem: ModelProblem, gradients: Sequence[Tensor], spec: JobSpec, label: str, rank: int) -> None:
+    def __init__(self, problem: PeerProblem, gradients: Sequence[Tensor], spec: JobSpec, label: str, rank: int) -> None:
         """Fork one for each of `gradients`, where it leaves what it computes. `problem`: each gets it with its own copy of all
         memory but `gradients` and theta, which are shared.
 
@@ -160,10 +175,10 @@ class _Peer(NamedTuple):
     """Rank of its worker."""
 
 
-def _serve(peer: _Peer, problem: ModelProblem, gradient: Tensor, spec: JobSpec, pipe: Connection, lead: int) -> None:
+def _serve(peer: _Peer, problem: PeerProblem, gradient: Tensor, spec: JobSpec, pipe: Connection, lead: int) -> None:
     """The course of a peer: it answers one request after the other until its lead has ended."""
     die_with_parent(lead, signal.SIGKILL)
-    setproctitle.setproctitle(f"gradstream {peer.label} peer {peer.number} of {spec.name}")
+    name_process(f"{peer.label}/{peer.number}", spec.name)
     torch.set_num_threads(spec.roles.worker.threads)
     randomness.seed(seed_of(spec.seed, f"peer {peer.number} of worker", peer.rank))
     problem.gather_into(gradient, lambda: None, None)
@@ -181,12 +196,11 @@ def _serve(peer: _Peer, problem: ModelProblem, gradient: Tensor, spec: JobSpec, 
             tensor_pipe.send(pipe, answer)
 
 
-def _answer(problem: ModelProblem, request: Request) -> Any:
+def _answer(problem: PeerProblem, request: Request) -> Any:
     match request:
-        case Train(position, over, shares):
+        case Train():
             began = time.perf_counter()
-            problem.enter_epoch(over)
-            loss = problem.gradient_of(Minibatch(position, shares, 0)).loss
+            loss = problem.train(request)
             observed = problem.take_observations()
             return Trained(loss, time.perf_counter() - began, observed.pack() if observed else "")
         case TakeBuffers():

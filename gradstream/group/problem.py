@@ -13,12 +13,13 @@ from torch import Tensor
 from gradstream.center.entries import Buffers
 from gradstream.errors import InvalidWorkload
 from gradstream.group.memory import GroupMemory
-from gradstream.group.peers import LoadBuffers, LoadState, Peers, TakeBuffers, TakeState, Train, Trained, unpack
+from gradstream.group.peers import LoadBuffers, LoadState, PeerProblem, Peers, TakeBuffers, TakeState, Train, Trained, unpack
 from gradstream.input.data import Batches
 from gradstream.input.prefetch import Prefetched
+from gradstream.model.computing.precision import LossScale, loss_scale
 from gradstream.model.flat_model import FlatModel
-from gradstream.model.parts import MicroBatch
-from gradstream.model.problem import Minibatch, ModelProblem, backward
+from gradstream.model.parts import MicroBatch, Minibatch
+from gradstream.model.problem import ModelProblem, backward
 from gradstream.model.usercode import UserCode
 from gradstream.spec import JobSpec
 from gradstream.train.problem import Gradient
@@ -44,12 +45,16 @@ class GroupProblem(ModelProblem):
         self._memory = GroupMemory(flat.theta, self._count)
         flat.move(self._memory.theta)
         self._peers: Peers | None = None
+        self.scale = loss_scale(spec)
+        self._skips = spec.strategy.descends == "worker"
+        self.overflowed = False
+        """The last gradient was not finite in float16. See `Overflows`."""
         self.peer_wait_seconds = 0.0
         """Spent waiting for the other peers, since it was last set to 0."""
 
     def start_peers(self, spec: JobSpec, label: str, rank: int) -> None:
         """Fork the other peers. `label`, `rank`: of the worker. See `Peers`. Raises: OSError."""
-        problem = ModelProblem(self._code, self._flat, self._batches)
+        problem = PeerProblem(self._code, self._flat, self._batches)
         self._peers = Peers(problem, self._memory.gradients, spec, label, rank)
         torch.set_num_threads(spec.roles.worker.threads)
 
@@ -67,14 +72,23 @@ class GroupProblem(ModelProblem):
         own, *others = share_out(taken.shares, self._count)
         working = [number for number, shares in enumerate(others, 1) if shares]
         for number in working:
-            self._others.ask(number, Train(taken.position, self._pass, others[number - 1]))
-        loss = self._step(taken._replace(shares=own), backward)
+            scale = self.scale.value if self.scale else None
+            self._others.ask(number, Train(taken.position, self._pass, others[number - 1], scale))
+        loss = self._step(taken._replace(shares=own), self.scale.scaling(backward) if self.scale else backward)
         self._wait_for_push()
         gradient = self._flat.gather_gradient()
         for number in working:
             loss += self._take_answer(number).loss
             gradient += self._memory.gradients[number - 1]
+        if self.scale:
+            self._unscale(gradient, self.scale)
         return Gradient(gradient, loss, taken.examples)
+
+    def _unscale(self, gradient: Tensor, scale: LossScale) -> None:
+        """The sum says whether a peer overflowed, so all decide alike."""
+        self.overflowed = not scale.unscale_gradients([gradient])
+        if self.overflowed and self._skips:
+            gradient.zero_()
 
     def _take_answer(self, number: int) -> Trained:
         began = time.perf_counter()
@@ -106,11 +120,14 @@ class GroupProblem(ModelProblem):
         self._others.ask_all(LoadBuffers(*buffers))
 
     def state(self) -> dict[str, Any]:
-        return {**super().state(), "peers": self._others.ask_all(TakeState())}
+        state = {**super().state(), "peers": self._others.ask_all(TakeState())}
+        return state | ({"loss_scale": self.scale.state()} if self.scale else {})
 
     def load(self, state: dict[str, Any]) -> None:
         """A peer that the checkpoint lacks goes on with the buffers of peer 0, and random numbers of its own."""
         super().load(state)
+        if self.scale and "loss_scale" in state:
+            self.scale.load(state["loss_scale"])
         for number, of_peer in enumerate(state.get("peers", ())[: self._count - 1], 1):
             self._others.ask(number, LoadState(of_peer))
             self._others.answer(number)

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from gradstream.hogwild.problem import HogwildProblem
 from gradstream.hogwild.threads import HogwildThreads
-from gradstream.model.problem import Minibatch
+from gradstream.model.parts import Minibatch
 from gradstream.spec import JobSpec
 from gradstream.train.problem import Gradient, Problem
 from gradstream.train.replica import LossNotFinite, Replica

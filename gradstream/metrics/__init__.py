@@ -43,17 +43,13 @@ TOTAL = define_metric(
     "train/total_samples", "Total samples", "samples", "Samples that the whole job trains, unless it is stopped", drawn=False
 )
 EPOCH = define_metric(
-    "train/epoch_samples",
-    "Samples of an epoch",
-    "samples",
-    "Samples of one pass of all workers over the training data",
-    drawn=False,
+    "train/epoch_samples", "Samples of an epoch", "samples", "Samples of one pass of all workers over the data", drawn=False
 )
 SHARE = define_metric(
     "train/share",
     "Total mini-batches",
     "mini-batches",
-    "Mini-batches that a worker trains in the whole job, unless it is stopped, by worker",
+    "Mini-batches of a worker in the whole job, unless it is stopped",
     drawn=False,
 )
 ACTIVE = define_metric(
@@ -173,6 +169,9 @@ PASSED = _define_figures("pass", "Pass:", "all examples of a pass over the data,
 EVALUATED = _define_figures("eval", "Eval", "the whole evaluation split")
 COMPUTE = define_metric("time/compute", "Compute time", "s", "Time per push spent on gradients and local steps, by worker", "lower")
 DATA = define_metric("time/data", "Data time", "s", "Time per push spent waiting for mini-batches, by worker", "lower")
+PEER_WAIT = define_metric(
+    "time/peer_wait", "Peer wait time", "s", "Part of the compute time spent waiting for the other processes of a group", "lower"
+)
 SEND = define_metric("time/send", "Send time", "s", "Time per push spent on copying, encoding and sending it, by worker", "lower")
 WAIT = define_metric("time/wait", "Wait time", "s", "Time per push spent waiting for responses and at the gate, by worker", "lower")
 ON_CORE = define_metric(

@@ -22,6 +22,14 @@ class MicroBatch(NamedTuple):
     """Share of the mini-batch's examples."""
 
 
+class Minibatch(NamedTuple):
+    """A mini-batch as the model gets it."""
+
+    position: int
+    shares: list[MicroBatch]
+    examples: int
+
+
 def of(batch: Any, examples: int, at_once: int) -> list[MicroBatch]:
     """`batch` itself, or parts of nearly equal size and at most `at_once` examples: tensors are split along their first dimension,
     and so are lists of examples; numbers, None and tensors without dimensions go to each part.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -24,12 +24,14 @@ from gradstream.model.core_share import OnCore
 from gradstream.model.early import EarlyGradients
 from gradstream.model.flat_model import FlatModel
 from gradstream.model.guard import GUIDE, ParameterGuard, watched
+from gradstream.model.parts import Minibatch
 from gradstream.model.usercode import UserCode, blaming
 from gradstream.observations.histograms import Observations
 from gradstream.observations.recording import recording
 from gradstream.train.problem import Gradient
 
 if TYPE_CHECKING:
+    from gradstream.model.computing.precision import LossScale
     from gradstream.model.working_rows import Named, WorkingRows
 
 
@@ -43,17 +45,12 @@ def backward(loss: Tensor) -> None:
         loss.backward()  # type: ignore[no-untyped-call]
 
 
-class Minibatch(NamedTuple):
-    """A mini-batch as the model gets it."""
-
-    position: int
-    shares: list[parts.MicroBatch]
-    examples: int
-
-
 class ModelProblem:
     """A workload's model and its share of the data: a `Problem` that `Gathers`, is `InPieces` until then, `Prepares`,
     `HasTables`, `NamesParameters`, `Observes`, and `Follows`."""
+
+    scale: LossScale | None = None
+    """None: the model does not compute in float16."""
 
     def __init__(
         self,
@@ -63,8 +60,7 @@ class ModelProblem:
         at_once: int | None = None,
         rows: WorkingRows | None = None,
     ) -> None:
-        """`at_once`: examples that the model computes with at a time; None: whole mini-batches. `rows`: None: the model has no
-        tables."""
+        """`at_once`: examples that the model computes with at a time; None: whole mini-batches. `rows`: None: it has no tables."""
         self._code, self._flat, self._batches, self._at_once, self._rows = code, flat, batches, at_once, rows
         self._guard, self._observed = ParameterGuard(flat.model, shared=flat.is_shared), Observations()
         self._pass = 0
@@ -82,7 +78,6 @@ class ModelProblem:
         self.per_epoch = batches.per_epoch
         self.total_samples = batches.total_samples
         self.epoch_samples = batches.epoch_samples
-        """Samples in one pass of all workers over the data; None: not known."""
         self.data_seconds = 0.0
         """Spent waiting for mini-batches, since it was last set to 0."""
         self.on_core = OnCore() if flat.device.type == "cpu" else None

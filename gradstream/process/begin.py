@@ -18,12 +18,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NoReturn
 
-import setproctitle
-
 from gradstream.center.tables import kernel_cache
 from gradstream.process import exits
 from gradstream.process.blame import shorten_warnings
 from gradstream.process.exits import EXIT_CODES, Exit, ExitReason
+from gradstream.process.naming import name_process
 from gradstream.process.order import ProcessOrder
 from gradstream.process.zygote import orphans
 from gradstream.process.zygote.launch import die_with_parent
@@ -39,7 +38,6 @@ KEPT_ENV = (
 )
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 """torch has a call of its own; these are for other libraries, and for programs that user code starts."""
-_PR_SET_NAME = 15
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 _LARGE = 1 << 30
 """Bytes; larger blocks still go back to the kernel."""
@@ -124,9 +122,8 @@ def _settle(order: ProcessOrder, folder: Path) -> None:
         shorten_warnings(folder)
         os.chdir(_make_work_folder(folder))
     sys.argv = [order.label]
-    setproctitle.setproctitle(f"gradstream {order.label} of {order.spec.name} ({order.job_id})")
+    name_process(order.label, f"{order.spec.name} ({order.job_id})")
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_NAME, f"gs {order.label}".encode()[:15])
         Path("/proc/self/oom_score_adj").write_text(_KILL_ME_FIRST)
         _keep_freed_memory()
         if order.role == "worker":

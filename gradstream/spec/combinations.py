@@ -117,8 +117,6 @@ def _check_group(spec: JobSpec) -> None:
         raise ValueError(f"{place}: hogwild threads take whole mini-batches, and peers take parts of each; remove one of the two")
     if spec.tables:
         raise ValueError(f"{place}: one process of a worker looks up the rows of tables; raise roles.worker.count instead")
-    if spec.precision == "fp16":
-        raise ValueError(f"{place}: fp16 has one loss scale for a process, and the peers would each need it; take bf16")
     if spec.accumulate * peers > spec.batch_size:
         raise ValueError(f"{place}: a batch_size of {spec.batch_size} has no {spec.accumulate * peers} parts; raise it")
 

@@ -51,11 +51,14 @@ class LossScale:
 
     def scaling(self, backward: Callable[[Tensor], None]) -> Callable[[Tensor], None]:
         """This backward at the scaled loss."""
-        return lambda loss: backward(loss.float() * self.value)
+        return scaled(backward, self.value)
 
     def unscale(self, trained: Sequence[nn.Parameter]) -> bool:
-        """Divide the gradients by the scale, and change it for the next mini-batch. Returns whether all are finite."""
-        gradients = [p.grad for p in trained if p.grad is not None]
+        """Divide the parameters' gradients by the scale. See `unscale_gradients`."""
+        return self.unscale_gradients([p.grad for p in trained if p.grad is not None])
+
+    def unscale_gradients(self, gradients: list[Tensor]) -> bool:
+        """Divide them by the scale, and change it for the next mini-batch. Returns whether all are finite."""
         if gradients:
             torch._foreach_mul_(gradients, 1 / self.value)  # a power of two: no bit of a finite one is lost
         finite = all(bool(gradient.isfinite().all()) for gradient in gradients)
@@ -71,6 +74,11 @@ class LossScale:
 
     def load(self, state: dict[str, Any]) -> None:
         self.value, self.overflows, self._good = state["value"], state["overflows"], state["good"]
+
+
+def scaled(backward: Callable[[Tensor], None], scale: float) -> Callable[[Tensor], None]:
+    """Return this backward at the loss times `scale`."""
+    return lambda loss: backward(loss.float() * scale)
 
 
 def loss_scale(spec: JobSpec) -> LossScale | None:

@@ -12,7 +12,8 @@ from gradstream.input.data import Batches
 from gradstream.input.prefetch import Prefetched
 from gradstream.model.computing.precision import LossScale, loss_scale
 from gradstream.model.flat_model import FlatModel
-from gradstream.model.problem import Minibatch, ModelProblem
+from gradstream.model.parts import Minibatch
+from gradstream.model.problem import ModelProblem
 from gradstream.model.usercode import UserCode
 from gradstream.spec import JobSpec
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 class ScaledProblem(ModelProblem):
     """A `ModelProblem` that `Overflows`. A server drops an overflowed gradient that is pushed as it is; where the worker
     descends, such a gradient is zero."""
+
+    scale: LossScale
 
     def __init__(
         self,

@@ -6,15 +6,26 @@ from typing import Any
 
 import pytest
 import torch
+from torch import Tensor, nn
 
 from gradstream import sim
 from gradstream.group.problem import share_out
+from gradstream.input.data import Batches
+from gradstream.model.computing.scaled import problem_of
+from gradstream.model.flat_model import FlatModel
 from gradstream.model.parts import MicroBatch
 from gradstream.model.usercode import UserCode
 from gradstream.spec import JobSpec
 from gradstream.strategies import STRATEGIES
 from tests import nets
+from tests.nets import CPU
 from tests.unit.group.conftest import GroupProblems
+
+
+class Steep(nets.Net):
+    def loss(self, model: nn.Module, batch: tuple[Tensor, Tensor]) -> Tensor:
+        factor = 1e4 if batch[0][0, 0] > 0 else 1.0
+        return factor * nn.functional.cross_entropy(model(batch[0]), batch[1])
 
 
 def job(peers: int, strategy: dict[str, Any], kind: str = "plain", **more: Any) -> JobSpec:
@@ -98,3 +109,28 @@ def test_each_part_is_computed_once_and_in_order_and_the_lead_has_one(parts: int
     assert [part for peer in shared for part in peer] == given
     sizes = [len(peer) for peer in shared]
     assert max(sizes) - min(sizes) <= 1
+
+
+@pytest.mark.parametrize("strategy", [{"name": "sync", "lr": 1e-4}, {"name": "adag", "lr": 1e-4, "window": 3}], ids=str)
+def test_one_loss_scale_belongs_to_the_group(strategy: dict[str, Any], grouped: GroupProblems) -> None:
+    """Some parts are so steep that they overflow: in both peers, in one, and in none."""
+    fields: dict[str, Any] = {
+        "precision": "fp16",
+        "on_nan": "drop",
+        "workload": {"entrypoint": "tests.unit.group.test_group_laws:Steep"},
+    }
+    fields["workload"]["args"] = {"kind": "plain"}
+    made: list[Any] = []
+
+    def noted(spec: JobSpec, rank: int) -> Any:
+        code = UserCode(spec)
+        in_group = spec.roles.worker.group.peers > 1
+        flat = FlatModel(code.model(), CPU)
+        made.append(grouped(spec, rank) if in_group else problem_of(code, flat, Batches(code.dataset("train"), spec, rank), spec))
+        return made[-1]
+
+    group, parts = sim.run(job(2, strategy, **fields), noted), sim.run(in_parts(2, strategy, **fields), noted)
+    assert torch.equal(group.center, parts.center)
+    states = [problem.scale.state() for problem in made]
+    assert states[:2] == states[2:]
+    assert min(state["overflows"] for state in states) > 0

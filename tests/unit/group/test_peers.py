@@ -86,7 +86,7 @@ def job(doing: str = "", kind: str = "Peering", peers: int = 2, workers: int = 1
 def test_a_killed_peer_ends_the_group_and_is_named(grouped: GroupProblems) -> None:
     problem = grouped(job("sleeps", peers=3), 0)
     victim = psutil.Process().children()[1]
-    assert victim.cmdline()[0].startswith("gradstream worker-0 peer 2 of peering")
+    assert victim.cmdline()[0].startswith("gradstream worker-0/2 of peering")
     victim.send_signal(signal.SIGKILL)
     with pytest.raises(PeerLost, match=r"^peer 2 of worker-0 has ended \(killed by signal 9\), and with it the whole worker$"):
         problem._others.answer(2)
@@ -159,7 +159,6 @@ def test_a_mini_batch_that_cannot_be_split_is_refused_by_name(grouped: GroupProb
     [
         ({"roles": {"worker": {"group": 2, "device": "cuda"}}}, "set roles.worker.device: cpu"),
         ({"roles": {"worker": {"group": 2, "hogwild": 2}}, "strategy": {"name": "adag", "lr": 0.1}}, "remove one of the two"),
-        ({"precision": "fp16"}, "take bf16"),
         ({"accumulate": 8}, "a batch_size of 8 has no 16 parts"),
         ({"roles": {"worker": {"group": 65}}}, "less than or equal to 64"),
         ({"roles": {"worker": {"group": {"tensor": 2}}}}, "Extra inputs"),

@@ -67,7 +67,7 @@ def test_a_list_of_images_of_different_sizes_is_cut_between_them() -> None:
     ],
 )
 def test_what_cannot_be_cut_is_refused(batch: Any, named: str) -> None:
-    with pytest.raises(InvalidWorkload, match=f"accumulate: a mini-batch of 4 examples holds {named}.*remove accumulate"):
+    with pytest.raises(InvalidWorkload, match=rf"^accumulate, roles\.worker\.group: .* 4 examples holds {named}.*remove both"):
         parts.of(batch, 4, at_once=2)
 
 

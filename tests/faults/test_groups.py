@@ -1,0 +1,89 @@
+"""Workers that are groups, on the platform: undisturbed, and when one of their processes is killed."""
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+import torch
+
+from gradstream import metrics
+from gradstream.api.jobs import Job
+from tests.platforms import Lab, slow_until
+from tests.support import eventually
+
+PAUSE = 0.5
+"""Seconds of a mini-batch until `go` is there."""
+EPOCHS = 12
+FIELDS: dict[str, Any] = {
+    "strategy": {"name": "sync", "lr": 0.05},
+    "optimizer": {"name": "sgd", "momentum": 0.9},
+    "checkpoint": {"every": "2 epochs"},
+    "stop": {"epochs": EPOCHS},
+}
+
+
+def roles(servers: int = 2, peers: int = 2) -> dict[str, Any]:
+    return {"worker": {"count": 2, "device": "cpu", "group": peers}, "server": {"count": servers}}
+
+
+@pytest.mark.parametrize("servers", [2, 0], ids=["servers", "no servers"])
+def test_a_group_has_the_bits_of_one_process_in_two_parts(servers: int, lab: Lab, tmp_path: Path) -> None:
+    fields = {**FIELDS, "stop": {"epochs": 4}}
+    parts = lab.ended(lab.submit("parts", accumulate=2, **fields))
+    group = lab.ended(lab.submit("group", roles=roles(servers), **fields))
+    assert (group.status, group.attempt) == ("succeeded", 1), group.message
+    one, other = lab.weights(parts, tmp_path), lab.weights(group, tmp_path)
+    assert all(torch.equal(other[name], value) for name, value in one.items())
+    waits = lab.points(group, metrics.PEER_WAIT.name)
+    assert {point.rank for point in waits} == {0, 1}
+    assert all(point.value >= 0 for point in waits)
+    eventually(lambda: not lab.pids("worker-0/1"), "the end of the peers")
+
+
+@pytest.mark.parametrize("victim", ["worker-1/1", pytest.param("worker-1/2", marks=pytest.mark.long), "worker-1"])
+def test_a_killed_process_of_a_group_ends_the_group_and_costs_no_bit(victim: str, lab: Lab, tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    calm = lab.ended(lab.submit("calm", roles=roles(peers=3), **FIELDS))
+    job = lab.submit("disturbed", args=slow_until(go, PAUSE), roles=roles(peers=3), **FIELDS)
+    eventually(lambda: "checkpoint 1 " in lab.messages(job) or None, "the first checkpoint")
+    lab.trains(job, 640)
+    peers = lab.pids("worker-1/1") + lab.pids("worker-1/2")
+    lab.kill(victim)
+    eventually(lambda: not any(psutil.pid_exists(pid) for pid in peers), "the end of all of its group")
+    go.touch()
+    job = lab.ended(job)
+    assert (job.status, job.attempt, job.retries_used) == ("succeeded", 2, 1)
+    _check_reason(lab, job, victim)
+    one, other = lab.weights(calm, tmp_path), lab.weights(job, tmp_path)
+    assert all(torch.equal(other[name], value) for name, value in one.items())
+
+
+def test_a_group_is_respawned_where_the_others_go_on(lab: Lab, tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    fields = {"strategy": {"name": "async", "lr": 0.02}, "stop": {"epochs": EPOCHS}}
+    job = lab.submit("goes-on", args=slow_until(go, PAUSE), roles=roles(), **fields)
+    lab.trains(job, 300)
+    [pid] = lab.pids("worker-1/1")
+    os.kill(pid, signal.SIGKILL)
+    eventually(lambda: lab.process(job, "worker-1").incarnation == 1, "a second incarnation")
+    go.touch()
+    job = lab.ended(job)
+    assert (job.status, job.attempt) == ("succeeded", 1)
+    assert job.progress.samples == job.progress.total_samples, "its next incarnation began behind its last push"
+    _check_reason(lab, job, "worker-1/1")
+
+
+def test_an_error_of_user_code_fails_the_job_with_its_place(lab: Lab) -> None:
+    job = lab.ended(lab.submit("breaks", args={"breaks": "loss"}, retries=0, roles=roles(), **FIELDS))
+    assert (job.status, job.reason) == ("failed", "user_error")
+    assert "broken in loss" in (job.message or "")
+
+
+def _check_reason(lab: Lab, job: Job, victim: str) -> None:
+    label, _, peer = victim.partition("/")
+    first = next(p for p in lab.client.processes(job.id) if p.label == label and (p.attempt, p.incarnation) == (1, 0))
+    told = (f"peer {peer} of worker-1 has ended (killed by signal 9), and with it the whole worker", "peer_lost")
+    assert (first.message, first.reason) == (told if peer else ("killed by signal 9", "killed"))
