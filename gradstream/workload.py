@@ -63,7 +63,8 @@ class Workload:
         raise NotImplementedError
 
     def blocks(self, model: nn.Module) -> list[nn.Module]:
-        """The modules of the model that `recompute: blocks` works on, none within another. By default the layers that a model of
+        """The modules of the model that `recompute: blocks` works on, and that `stages` of a group share out, in the order of their
+        calls; none within another. By default the layers that a model of
         Transformers names, else the children of the `ModuleList` or `Sequential` with most parameters."""
         from gradstream.model.computing.blocks import find_blocks
 

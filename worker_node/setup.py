@@ -11,6 +11,7 @@ import torch
 
 from gradstream.center.entries import EVALUATOR, Buffers
 from gradstream.group.problem import GroupProblem
+from gradstream.group.stages import StagesProblem
 from gradstream.hogwild.problem import HogwildProblem
 from gradstream.input.prefetch import Prefetched
 from gradstream.model.computing.scaled import problem_of
@@ -70,7 +71,8 @@ def flat_models(code: UserCode, order: ProcessOrder, folder: Path) -> list[FlatM
 def problem(code: UserCode, flats: list[FlatModel], batches: Prefetched, spec: JobSpec, rows: WorkingRows | None) -> ModelProblem:
     """Build the problem of a worker. Raises: InvalidWorkload: its threads or peers cannot share the model or the data."""
     if spec.roles.worker.group.peers > 1:
-        return GroupProblem(code, flats[0], batches, spec, rows)
+        kind = StagesProblem if spec.roles.worker.group.stages > 1 else GroupProblem
+        return kind(code, flats[0], batches, spec, rows)
     if len(flats) == 1:
         return problem_of(code, flats[0], batches, spec, rows)
     return HogwildProblem(code, flats, batches, spec, rows)

@@ -11,6 +11,7 @@ import os
 import signal
 import time
 from collections.abc import Sequence
+from multiprocessing import connection
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
@@ -53,6 +54,12 @@ class Train(NamedTuple):
     """Factor on the loss in float16; None: another precision."""
 
 
+class Check(NamedTuple):
+    """Return the loss of a part, computed in stages without training, in the last stage; else 0."""
+
+    part: Any
+
+
 class TakeBuffers(NamedTuple):
     """Return the model's buffers."""
 
@@ -70,7 +77,7 @@ class LoadState(NamedTuple):
     state: dict[str, Any]
 
 
-Request = Train | TakeBuffers | LoadBuffers | TakeState | LoadState
+Request = Train | Check | TakeBuffers | LoadBuffers | TakeState | LoadState
 
 
 class Trained(NamedTuple):
@@ -80,18 +87,34 @@ class Trained(NamedTuple):
     """Seconds of computing."""
     observed: str
     """Packed observations; empty: none."""
+    reached: list[int] | None = None
+    """The parameters that have a gradient here, by index; None: all, so the peer has left a whole vector."""
 
 
 class PeerProblem(ModelProblem):
     """A peer's: its mini-batches are parts, and come with the requests of the lead."""
 
-    def train(self, request: Train) -> float:
-        """Leave the gradient of these parts as one vector. Returns their loss. Raises: UserError."""
+    def become(self, number: int, gradient: Tensor) -> None:
+        """Be this peer from now on, which leaves its gradients in `gradient`, shape (size,)."""
+        self.gather_into(gradient, lambda: None, None)
+
+    def train(self, request: Train) -> Trained:
+        """Leave the gradient of these parts. Raises: UserError."""
+        began = time.perf_counter()
         self.enter_epoch(request.number)
         chosen = backward if request.scale is None else scaled(backward, request.scale)
         loss = self._step(Minibatch(request.position, request.shares, 0), chosen)
+        reached = self._gather()
+        observed = self.take_observations()
+        return Trained(loss, time.perf_counter() - began, observed.pack() if observed else "", reached)
+
+    def _gather(self) -> list[int] | None:
+        """Gather the gradient. Returns `Trained.reached`."""
         self._flat.gather_gradient()
-        return loss
+        return None
+
+    def check(self, request: Check) -> float:
+        raise NotImplementedError("only stages are checked")
 
 
 class Peers:
@@ -105,6 +128,8 @@ class Peers:
         threads here: a child cannot use those. Raises: OSError."""
         context = multiprocessing.get_context("fork")
         self._label, self._pipes, self._processes = label, list[Connection](), list[Any]()
+        self._asked, self._early = set[int](), dict[int, Any]()
+        """Peers that have not answered yet, and answers that came before they were asked for."""
         for number, gradient in enumerate(gradients, 1):
             here, there = context.Pipe()
             args = _Peer(number, label, rank), problem, gradient, spec, there, os.getpid()
@@ -118,6 +143,7 @@ class Peers:
         """Send a request to a peer, from 1. Raises: PeerLost."""
         try:
             tensor_pipe.send(self._pipes[number - 1], request)
+            self._asked.add(number)
         except ConnectionError:
             raise self._lost(number) from None
 
@@ -130,11 +156,36 @@ class Peers:
 
     def answer(self, number: int) -> Any:
         """Return the answer of a peer to its last request. Waits as long as it computes. Raises: PeerLost; UserError."""
-        pipe, began = self._pipes[number - 1], time.monotonic()
+        began = time.monotonic()
+        while number not in self._early:
+            self._take_early(began)
+        return self._early.pop(number)
+
+    def receive(self, pipe: Connection) -> Any:
+        """Return the next value from a pipe to peer 1. Raises: PeerLost; UserError of any peer."""
+        began = time.monotonic()
+        while not self._take_early(began, pipe):
+            pass
         try:
-            while not pipe.poll(_LOOK_INTERVAL):
-                log.warning("waiting for peer %d of %s for %.0f s", number, self._label, time.monotonic() - began)
             return tensor_pipe.receive(pipe)
+        except (EOFError, ConnectionError):
+            raise self._lost(1) from None
+
+    def _take_early(self, began: float, pipe: Connection | None = None) -> bool:
+        """Wait for an answer of any peer, or until something is in `pipe`, which it returns. Raises: PeerLost; UserError."""
+        pipes = {self._pipes[number - 1]: number for number in self._asked}
+        ready = connection.wait([*pipes, *([pipe] if pipe else ())], _LOOK_INTERVAL)
+        if not ready:
+            log.warning("waiting for the other peers of %s for %.0f s", self._label, time.monotonic() - began)
+        for each in ready:
+            if each is not pipe:
+                self._take(pipes[each])  # type: ignore[index]
+        return pipe in ready
+
+    def _take(self, number: int) -> None:
+        self._asked.discard(number)
+        try:
+            self._early[number] = tensor_pipe.receive(self._pipes[number - 1])
         except (EOFError, ConnectionError):
             raise self._lost(number) from None
         except _Failed as failed:
@@ -181,7 +232,7 @@ def _serve(peer: _Peer, problem: PeerProblem, gradient: Tensor, spec: JobSpec, p
     name_process(f"{peer.label}/{peer.number}", spec.name)
     torch.set_num_threads(spec.roles.worker.threads)
     randomness.seed(seed_of(spec.seed, f"peer {peer.number} of worker", peer.rank))
-    problem.gather_into(gradient, lambda: None, None)
+    problem.become(peer.number, gradient)
     while True:
         try:
             request = tensor_pipe.receive(pipe)
@@ -199,10 +250,9 @@ def _serve(peer: _Peer, problem: PeerProblem, gradient: Tensor, spec: JobSpec, p
 def _answer(problem: PeerProblem, request: Request) -> Any:
     match request:
         case Train():
-            began = time.perf_counter()
-            loss = problem.train(request)
-            observed = problem.take_observations()
-            return Trained(loss, time.perf_counter() - began, observed.pack() if observed else "")
+            return problem.train(request)
+        case Check():
+            return problem.check(request)
         case TakeBuffers():
             return problem.buffers()
         case LoadBuffers(floats, ints):

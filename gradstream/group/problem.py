@@ -69,7 +69,7 @@ class GroupProblem(ModelProblem):
         return self._peers
 
     def gradient_of(self, taken: Minibatch) -> Gradient:
-        own, *others = share_out(taken.shares, self._count)
+        own, *others = self._share_out(taken.shares)
         working = [number for number, shares in enumerate(others, 1) if shares]
         for number in working:
             scale = self.scale.value if self.scale else None
@@ -78,11 +78,24 @@ class GroupProblem(ModelProblem):
         self._wait_for_push()
         gradient = self._flat.gather_gradient()
         for number in working:
-            loss += self._take_answer(number).loss
-            gradient += self._memory.gradients[number - 1]
+            trained = self._take_answer(number)
+            loss += trained.loss
+            self._add(gradient, self._memory.gradients[number - 1], trained.reached)
         if self.scale:
             self._unscale(gradient, self.scale)
         return Gradient(gradient, loss, taken.examples)
+
+    def _share_out(self, shares: list[MicroBatch]) -> list[list[MicroBatch]]:
+        """Return the parts of a mini-batch that each peer computes."""
+        return share_out(shares, self._count)
+
+    def _add(self, gradient: Tensor, of_peer: Tensor, reached: list[int] | None) -> None:
+        if reached is None:
+            gradient += of_peer
+            return
+        mine, theirs = self._flat.views_of(gradient), self._flat.views_of(of_peer)
+        for index in reached:
+            mine[index] += theirs[index]
 
     def _unscale(self, gradient: Tensor, scale: LossScale) -> None:
         """The sum says whether a peer overflowed, so all decide alike."""

@@ -38,7 +38,7 @@ class FlatModel:
         self._apart = [p.data for p in self.trained if p.dtype != dtype]  # writing to these counts no version of the parameter
         self._views: dict[int, tuple[list[Tensor], list[Tensor]]] = {}
         """The views of each vector that the model has moved to, by address."""
-        views = self._views_of(self.theta)
+        views = self.views_of(self.theta)
         for p, view in zip(self.trained, views, strict=True):  # one after the other, so that no two whole models are in memory
             view.copy_(p.detach())
             if p.dtype == dtype:
@@ -62,7 +62,7 @@ class FlatModel:
         """Make the parameters views of this vector, which holds their values already."""
         parted = self._views.get(theta.data_ptr())
         if parted is None:  # kept, since a model may move to and fro between two vectors for each mini-batch
-            parted = self._views[theta.data_ptr()] = self._parted(self._views_of(theta))
+            parted = self._views[theta.data_ptr()] = self._parted(self.views_of(theta))
         self.theta = theta
         inside, self._masters = parted
         for p, view in zip(self._inside, inside, strict=True):
@@ -73,7 +73,8 @@ class FlatModel:
         if self._apart:
             torch._foreach_copy_(self._apart, self._masters)
 
-    def _views_of(self, theta: Tensor) -> list[Tensor]:
+    def views_of(self, theta: Tensor) -> list[Tensor]:
+        """Return the part of a vector like theta for each trained parameter, in its shape."""
         parts = torch.split(theta, [p.numel() for p in self.trained])
         return [part.view(p.shape) for part, p in zip(parts, self.trained, strict=True)]
 

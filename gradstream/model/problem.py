@@ -71,6 +71,7 @@ class ModelProblem:
         """That on_epoch was called for last."""
         self.parameters, self._modules = flat.parameters, list(flat.model.modules())
         """Modules are looked at instead of told for each mini-batch that they train, which takes thirty times as long."""
+        self._train_step = partial(ensemble.train_step, flat.model)
         self._wait_for_push: Callable[[], None] = lambda: None
         self._early: EarlyGradients | None = None
         self._ahead = BatchesAhead(self._fetch, self._name if rows and code.ids else None, self.may_take_early)
@@ -109,7 +110,7 @@ class ModelProblem:
         self._flat.refresh()
         if not all([module.training for module in self._modules]):
             self._flat.model.train()
-        step = partial(ensemble.train_step, self._flat.model, taken.shares, self._loss, backward)
+        step = partial(self._train_step, taken.shares, self._loss, backward)
         if self.on_core:
             self.on_core.begin(taken.position)
         loss = watched(self._guard, self._flat.theta, step)

@@ -96,17 +96,19 @@ class UserCode:
 
     def _choose_computing(self, model: nn.Module) -> None:
         """Under `recompute: blocks`, blocks are what is compiled: torch's own checkpoint stands around compiled code."""
-        if self._spec.recompute == "blocks":
-            with blaming("blocks()"):
-                blocks = self._workload.blocks(model)
-                check_blocks(blocks, model)
-        else:
-            blocks = []
+        blocks = self.blocks(model) if self._spec.recompute == "blocks" else []
         for block in dict.fromkeys(blocks or [model]):
             if self._spec.compile:
                 compile_forward(block)
             if blocks:
                 recompute(block)
+
+    def blocks(self, model: nn.Module) -> list[nn.Module]:
+        """Return the blocks of the model, in the order of their calls. Raises: UserError."""
+        with blaming("blocks()"):
+            blocks = self._workload.blocks(model)
+            check_blocks(blocks, model)
+            return list(blocks)
 
     def dataset(self, split: Split) -> Dataset[Any]:
         """Build the data set, the same in every process of the job, also if it is split at random."""

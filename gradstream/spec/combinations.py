@@ -117,8 +117,22 @@ def _check_group(spec: JobSpec) -> None:
         raise ValueError(f"{place}: hogwild threads take whole mini-batches, and peers take parts of each; remove one of the two")
     if spec.tables:
         raise ValueError(f"{place}: one process of a worker looks up the rows of tables; raise roles.worker.count instead")
-    if spec.accumulate * peers > spec.batch_size:
-        raise ValueError(f"{place}: a batch_size of {spec.batch_size} has no {spec.accumulate * peers} parts; raise it")
+    replicate, stages = spec.roles.worker.group.replicate, spec.roles.worker.group.stages
+    if spec.accumulate * replicate > spec.batch_size:
+        raise ValueError(f"{place}: a batch_size of {spec.batch_size} has no {spec.accumulate * replicate} parts; raise it")
+    if stages > 1:
+        _check_stages(spec, replicate, stages, f"{place}.stages")
+
+
+def _check_stages(spec: JobSpec, replicate: int, stages: int, place: str) -> None:
+    if replicate > 1:
+        raise ValueError(f"{place}: a group has stages or replicates, not both; remove one of the two")
+    if spec.accumulate < stages:
+        raise ValueError(f"{place}: {stages} stages need as many parts of a mini-batch, or some idle; set accumulate: {4 * stages}")
+    if spec.members > 1:
+        raise ValueError(f"{place}: the blocks of an ensemble are several chains; remove members, or take group: {stages}")
+    if spec.compile:
+        raise ValueError(f"{place}: torch compiles a model as a whole, and stages take it apart; remove compile")
 
 
 def _check_arithmetic(spec: JobSpec) -> None:

@@ -38,10 +38,18 @@ class ServerRole(SpecPart, frozen=True):
 
 
 class WorkerGroup(SpecPart, frozen=True):
-    """The processes that are one worker together. In a job file: `group: 2`, or in full `group: {replicate: 2}`."""
+    """The processes that are one worker together. In a job file: `group: 2`, or in full `group: {replicate: 2}` or
+    `group: {stages: 2}`."""
 
     replicate: int = Field(
         1, ge=1, le=64, description="Processes that compute parts of each mini-batch, at the same parameters, on one machine"
+    )
+    stages: int = Field(
+        1,
+        ge=1,
+        le=64,
+        description="Processes that each compute some blocks of the model: the parts that `accumulate` makes of a mini-batch pass "
+        "through all of them, several at the same time (pipeline parallelism)",
     )
 
     @model_validator(mode="before")
@@ -52,7 +60,7 @@ class WorkerGroup(SpecPart, frozen=True):
     @property
     def peers(self) -> int:
         """Processes of the group."""
-        return self.replicate
+        return self.replicate * self.stages
 
 
 class WorkerRole(SpecPart, frozen=True):

@@ -43,6 +43,17 @@ def test_a_group_has_the_bits_of_one_process_in_two_parts(servers: int, lab: Lab
     eventually(lambda: not lab.pids("worker-0/1"), "the end of the peers")
 
 
+def test_stages_have_the_bits_of_one_process(lab: Lab, tmp_path: Path) -> None:
+    fields = {**FIELDS, "strategy": {"name": "local_sgd", "lr": 0.05, "window": 2}, "stop": {"epochs": 4}, "accumulate": 4}
+    deep = {"workload": {"entrypoint": "deep:Deep"}}
+    one = lab.ended(lab.submit("one", **deep, **fields))
+    worker = {"count": 2, "device": "cpu", "group": {"stages": 3}}
+    staged = lab.ended(lab.submit("staged", roles={"worker": worker, "server": {"count": 2}}, **deep, **fields))
+    assert (staged.status, staged.attempt) == ("succeeded", 1), staged.message
+    weights, other = lab.weights(one, tmp_path), lab.weights(staged, tmp_path)
+    assert all(torch.equal(other[name], value) for name, value in weights.items())
+
+
 @pytest.mark.parametrize("victim", ["worker-1/1", pytest.param("worker-1/2", marks=pytest.mark.long), "worker-1"])
 def test_a_killed_process_of_a_group_ends_the_group_and_costs_no_bit(victim: str, lab: Lab, tmp_path: Path) -> None:
     go = tmp_path / "go"

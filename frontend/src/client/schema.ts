@@ -3869,7 +3869,8 @@ export interface components {
              *         "count": 1,
              *         "device": "auto",
              *         "group": {
-             *           "replicate": 1
+             *           "replicate": 1,
+             *           "stages": 1
              *         },
              *         "hogwild": 1,
              *         "threads": 1
@@ -5935,7 +5936,8 @@ export interface components {
              *       "threads": 1,
              *       "hogwild": 1,
              *       "group": {
-             *         "replicate": 1
+             *         "replicate": 1,
+             *         "stages": 1
              *       }
              *     }
              */
@@ -7126,7 +7128,8 @@ export interface components {
         };
         /**
          * WorkerGroup
-         * @description The processes that are one worker together. In a job file: `group: 2`, or in full `group: {replicate: 2}`.
+         * @description The processes that are one worker together. In a job file: `group: 2`, or in full `group: {replicate: 2}` or
+         *     `group: {stages: 2}`.
          */
         WorkerGroup: {
             /**
@@ -7135,6 +7138,12 @@ export interface components {
              * @default 1
              */
             replicate: number;
+            /**
+             * Stages
+             * @description Processes that each compute some blocks of the model: the parts that `accumulate` makes of a mini-batch pass through all of them, several at the same time (pipeline parallelism)
+             * @default 1
+             */
+            stages: number;
         };
         /**
          * WorkerLoad
@@ -7255,7 +7264,8 @@ export interface components {
             /**
              * @description Processes that are one worker together, each with as many CPU threads as `threads` says. 2 is short for {replicate: 2}; 1: one process
              * @default {
-             *       "replicate": 1
+             *       "replicate": 1,
+             *       "stages": 1
              *     }
              */
             group: components["schemas"]["WorkerGroup"];

@@ -230,7 +230,10 @@ def _upper_limit(spec: JobSpec, step: float) -> str:
     from gradstream.model.core_share import physical_cores
 
     threads = spec.roles.worker.hogwild
-    cores, processes = physical_cores(), spec.roles.worker.count * spec.parallelism + spec.roles.server.shards + 1
+    cores, processes = (
+        physical_cores(),
+        spec.roles.worker.count * threads * spec.roles.worker.group.peers + spec.roles.server.shards + 1,
+    )
     what = "processes" if threads == 1 else "threads and processes"
     told = f"samples/s is an upper limit: each of the {processes} {what} has its own core, and messages cost no computing."
     if threads > 1 and step < _SHORT:

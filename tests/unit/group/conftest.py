@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from gradstream.group.problem import GroupProblem
+from gradstream.group.stages import StagesProblem
 from gradstream.input.data import Batches
 from gradstream.model.flat_model import FlatModel
 from gradstream.model.usercode import UserCode
@@ -24,7 +25,8 @@ def grouped() -> Iterator[GroupProblems]:
     def make(spec: JobSpec, rank: int) -> GroupProblem:
         code = UserCode(spec)
         batches = Batches(code.dataset("train"), spec, rank, code.batching)
-        made.append(GroupProblem(code, FlatModel(code.model(), CPU), batches, spec))
+        kind = StagesProblem if spec.roles.worker.group.stages > 1 else GroupProblem
+        made.append(kind(code, FlatModel(code.model(), CPU), batches, spec))
         made[-1].start_peers(spec, f"worker-{rank}", rank)
         return made[-1]
 

@@ -58,7 +58,8 @@ function describe({ strategy, gate, shards, spec, user, created_at }: Job): stri
 }
 
 function describeWorkers({ count, hogwild, group }: Job["spec"]["roles"]["worker"]): string {
-  const each = hogwild > 1 ? ` of ${hogwild} threads` : group.replicate > 1 ? ` of ${group.replicate} processes` : ""
+  const { replicate, stages } = group
+  const each = hogwild > 1 ? ` of ${hogwild} threads` : replicate > 1 ? ` of ${replicate} processes` : stages > 1 ? ` of ${stages} stages` : ""
   return counted(count, "worker") + each
 }
 

@@ -1,0 +1,141 @@
+"""Pipeline parallelism: micro-batches go through the stages of a group, forward and backward, several at the same time.
+
+    stage k of p    p - 1 - k forwards, then one forward and one backward in turn, then the backwards that are left      (1F1B)
+
+Each stage runs the backwards in the order of the micro-batches. So a group has the bits of one process that computes them one
+after the other. With m micro-batches, a stage idles for (p - 1) / (m + p - 1) of the time.
+
+Source: Narayanan et al. 2019, "PipeDream: Generalized pipeline parallelism for DNN training" (1F1B); Huang et al. 2019, "GPipe".
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
+from queue import SimpleQueue
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from gradstream.data.source import each
+from gradstream.group.stage import Stage
+from gradstream.input import randomness, tensor_pipe
+from gradstream.model.parts import MicroBatch
+from gradstream.model.usercode import blaming
+from gradstream.process.begin import seed_of
+
+Receive = Callable[[Connection], Any]
+
+
+class StagePipe:
+    """The pipe to the process before or after. A thread sends, so that two neighbours that both send do not wait for each other."""
+
+    def __init__(self, pipe: Connection, receive: Receive) -> None:
+        """`receive`: as `tensor_pipe.receive`."""
+        self._pipe, self._receive = pipe, receive
+        self._to_send = SimpleQueue[Any]()
+        threading.Thread(target=self._send_all, name="stage pipe", daemon=True).start()
+
+    def send(self, value: Any) -> None:
+        """Send a nest of tensors, which must not change any more."""
+        self._to_send.put(value)
+
+    def receive(self) -> Any:
+        """Return what the neighbour sends next. Waits for it. Raises: what `receive` of the constructor does."""
+        return self._receive(self._pipe)
+
+    def _send_all(self) -> None:
+        while True:
+            try:
+                tensor_pipe.send(self._pipe, self._to_send.get())
+            except OSError:
+                return  # the neighbour is gone, which whoever receives from it finds out
+
+
+class PipelineStage:
+    """The work of one process of the group on mini-batches."""
+
+    def __init__(self, stage: Stage, number: int, count: int, before: StagePipe | None, after: StagePipe | None, seed: int) -> None:
+        """`seed`: the same in all stages, see `drawing`."""
+        self._stage, self._number, self._count = stage, number, count
+        self._before, self._after, self._seed = before, after, seed
+        self.position = 0
+        """The number of the mini-batch."""
+
+    def train_step(
+        self,
+        model: nn.Module,
+        batch: Sequence[MicroBatch],
+        loss: Callable[[nn.Module, Any], Tensor],
+        backward: Callable[[Tensor], None],
+    ) -> float:
+        """Leave in this stage's parameters the gradient over all parts of the batch. Returns the loss in the last stage, else 0."""
+        kept = deque[tuple[Any, Any]]()
+        total = 0.0
+        for number, goes_forward in one_forward_one_backward(self._number, self._count, len(batch)):
+            part, share = batch[number]
+            if goes_forward:
+                kept.append(self._forward(number, lambda part=part: loss(model, part)))  # type: ignore[misc]
+            elif self._after:
+                self._backward(*kept.popleft(), self._after.receive())
+            else:
+                received, value = kept.popleft()
+                backward(value if share == 1.0 else share * value)
+                self._send_gradients(received)
+                total += share * value.item()
+        return total
+
+    def evaluate_once(self, model: nn.Module, part: Any, loss: Callable[[nn.Module, Any], Tensor]) -> float:
+        """Return the loss of a part in the last stage, else 0; nothing is trained."""
+        with torch.no_grad():
+            _, value = self._forward(0, lambda: loss(model, part), draws=False)
+        return 0.0 if self._after else float(value)
+
+    @contextmanager
+    def drawing(self, number: int) -> Iterator[int]:
+        """Inside, draw the random numbers of this micro-batch: the same ones in all stages, until a stage comes to its first block.
+        Gives a seed for that one's own."""
+        with randomness.seeded(seed_of(self._seed, f"mini-batch {self.position}", number), gpus=False):
+            yield seed_of(self._seed, f"mini-batch {self.position} in stage {self._number}", number)
+
+    def _forward(self, number: int, compute: Callable[[], Tensor], *, draws: bool = True) -> tuple[Any, Any]:
+        """`draws`: the blocks may draw random numbers, so each stage has its own."""
+        received = self._before.receive() if self._before else None
+        for tensor in _floats(received):
+            tensor.requires_grad_()
+        with self.drawing(number) as own_seed, blaming("loss()"):
+            output = self._stage.run(compute, received, own_seed if draws else None)
+        if self._after:
+            self._after.send(each(output, Tensor.detach))
+        return received, output
+
+    def _backward(self, received: Any, output: Any, gradients: list[Tensor]) -> None:
+        pairs = [(o, g) for o, g in zip(_floats(output), gradients, strict=True) if o.requires_grad]
+        if pairs:
+            torch.autograd.backward([o for o, _ in pairs], [g for _, g in pairs])
+        self._send_gradients(received)
+
+    def _send_gradients(self, received: Any) -> None:
+        if self._before:
+            self._before.send([torch.zeros_like(x) if x.grad is None else x.grad for x in _floats(received)])
+
+
+def one_forward_one_backward(stage: int, stages: int, micro_batches: int) -> Iterator[tuple[int, bool]]:
+    """Yield what a stage does in turn: the number of a micro-batch, and True for its forward, False for its backward."""
+    ahead = min(micro_batches, stages - 1 - stage)
+    yield from ((number, True) for number in range(ahead))
+    for number in range(ahead, micro_batches):
+        yield number, True
+        yield number - ahead, False
+    yield from ((number, False) for number in range(micro_batches - ahead, micro_batches))
+
+
+def _floats(nest: Any) -> list[Tensor]:
+    """Return the tensors in a nest that a gradient can reach, in order."""
+    found: list[Tensor] = []
+    each(nest, lambda tensor: found.append(tensor) if tensor.is_floating_point() else None)
+    return found

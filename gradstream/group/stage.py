@@ -1,0 +1,99 @@
+"""A stage: the blocks of a whole model that one process computes.
+
+The user's `loss` runs unchanged in each process. A block before this stage gives what came from the process before; after this
+stage's last block the call ends, and its output goes to the next process. So whatever the model computes before its blocks, such as
+masks and embeddings, each process computes for itself, and the gradient that reaches it there is a part of the whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from torch import Tensor, nn
+
+from gradstream.errors import InvalidWorkload
+from gradstream.input import randomness
+
+_PLACE = "roles.worker.group.stages"
+
+
+class _StageOver(BaseException):
+    """The last block of this stage has given its output. No `except Exception` of user code stops it."""
+
+    def __init__(self, output: Any) -> None:
+        super().__init__()
+        self.output = output
+
+
+class Stage:
+    def __init__(self, blocks: Sequence[nn.Module], number: int, count: int) -> None:
+        """Become stage `number` of `count`, from 0: this changes the blocks. Raises: InvalidWorkload: there are too few blocks."""
+        bounds = stage_bounds([sum(p.numel() for p in block.parameters()) for block in blocks], count)
+        self.first, self._end = bounds[number], bounds[number + 1]
+        self.is_last = number == count - 1
+        self._blocks = len(blocks)
+        self._received: Any = None
+        self._runs = False
+        self._seed: int | None = None
+        self._next = 0
+        """The block that is to be called next."""
+        for index, block in enumerate(blocks):
+            block.forward = self._in_place_of(index, block.forward)
+
+    def run(self, compute: Callable[[], Tensor], received: Any, seed: int | None) -> Any:
+        """Return what `compute`, which calls the model once, gives: the loss in the last stage, else the output of this stage.
+        `received`: the output of the stage before. `seed`: for random numbers from this stage's first block on; None: they go
+        on. Raises: InvalidWorkload; what `compute` raises."""
+        self._received, self._seed, self._next, self._runs = received, seed, 0, True
+        try:
+            result: Any = compute()
+            ended = self._blocks
+        except _StageOver as over:
+            result, ended = over.output, self._end
+        finally:
+            self._received, self._runs = None, False
+        if self._next != ended or (ended < self._blocks) == self.is_last:
+            raise InvalidWorkload(
+                f"{_PLACE}: loss() called {self._next} of {self._blocks} blocks of the model; it must call each once"
+            )
+        return result
+
+    def _in_place_of(self, index: int, forward: Callable[..., Any]) -> Callable[..., Any]:
+        def staged(*args: Any, **kwargs: Any) -> Any:
+            if not self._runs:
+                return forward(*args, **kwargs)
+            if index != self._next:
+                raise InvalidWorkload(
+                    f"{_PLACE}: the model called block {index} where block {self._next} of {self._blocks} was due; it must call "
+                    "each once, in the order of blocks(model), which the workload may override"
+                )
+            self._next += 1
+            if index < self.first:
+                return self._received
+            if index == self.first and self._seed is not None:
+                randomness.seed(self._seed)
+            output = forward(*args, **kwargs)
+            if index == self._end - 1 and not self.is_last:
+                raise _StageOver(output)
+            return output
+
+        return staged
+
+
+def stage_bounds(sizes: Sequence[int], count: int) -> list[int]:
+    """Return the first block of each of `count` stages, and the number of blocks: stages with about as many parameters each, and
+    at least one block. Raises: InvalidWorkload: there are fewer blocks than stages."""
+    if len(sizes) < count:
+        raise InvalidWorkload(
+            f"{_PLACE}: the model has {len(sizes)} blocks, too few for {count} stages; lower it, or override blocks(model) in the "
+            "workload"
+        )
+    total, bounds, before = sum(sizes), [0], 0
+    for index, size in enumerate(sizes[:-1], 1):
+        before += size
+        left, stages = len(sizes) - index, count - len(bounds)
+        due = before * count >= total * len(bounds) or left == stages
+        if stages and due and left >= stages:
+            bounds.append(index)
+    return [*bounds, len(sizes)]

@@ -1,0 +1,173 @@
+"""Workers whose peers are the stages of a pipeline: each has some blocks of the model, and micro-batches pass through all."""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+from collections.abc import Sequence
+from functools import partial
+from multiprocessing.connection import Connection
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from gradstream.center.entries import Buffers
+from gradstream.errors import InvalidWorkload
+from gradstream.group.peers import Check, PeerProblem, Peers, TakeBuffers, Train, Trained
+from gradstream.group.pipeline import PipelineStage, Receive, StagePipe
+from gradstream.group.problem import GroupProblem
+from gradstream.group.stage import Stage, stage_bounds
+from gradstream.input import tensor_pipe
+from gradstream.input.data import Batches
+from gradstream.input.prefetch import Prefetched
+from gradstream.model.flat_model import FlatModel
+from gradstream.model.parts import MicroBatch, Minibatch
+from gradstream.model.usercode import UserCode, blaming
+from gradstream.process.begin import seed_of
+from gradstream.spec import JobSpec
+from gradstream.train.problem import Gradient
+
+_NEAR = 1e-3
+"""Difference of two losses, over the larger, up to which they are the same but for rounding."""
+
+Pipes = Sequence[tuple[Connection, Connection]]
+"""Between each stage and the next: the ends of the one before and of the one after."""
+
+
+class StagePeerProblem(PeerProblem):
+    def __init__(
+        self, code: UserCode, flat: FlatModel, batches: Batches | Prefetched, blocks: Sequence[nn.Module], pipes: Pipes, seed: int
+    ) -> None:
+        super().__init__(code, flat, batches)
+        self._blocks, self._pipes, self._seed = blocks, pipes, seed
+
+    def become(self, number: int, gradient: Tensor) -> None:
+        self._pipeline = pipeline_stage(self._blocks, number, self._pipes, _receive_or_pause, self._seed)
+        self._train_step = partial(self._pipeline.train_step, self._flat.model)
+        self._places = self._flat.views_of(gradient)
+
+    def train(self, request: Train) -> Trained:
+        self._pipeline.position = request.position
+        return super().train(request)
+
+    def _gather(self) -> list[int]:
+        reached = []
+        for index, p in enumerate(self._flat.trained):
+            if p.grad is not None:
+                self._places[index].copy_(p.grad.to_dense() if p.grad.is_sparse else p.grad)
+                p.grad = None
+                reached.append(index)
+        return reached
+
+    def check(self, request: Check) -> float:
+        self._flat.refresh()
+        self._flat.model.eval()
+        return self._pipeline.evaluate_once(self._flat.model, request.part, self._code.loss)
+
+
+class StagesProblem(GroupProblem):
+    """The lead's, which is the first stage. Its gradient has the bits of `accumulate` in one process."""
+
+    def __init__(
+        self, code: UserCode, flat: FlatModel, batches: Batches | Prefetched, spec: JobSpec, rows: object | None = None
+    ) -> None:
+        super().__init__(code, flat, batches, spec, rows)
+        self._blocks = code.blocks(flat.model)
+        with blaming("blocks()"):
+            self._bounds = stage_bounds([sum(p.numel() for p in block.parameters()) for block in self._blocks], self._count)
+        self._owners = self._buffer_owners()
+        self._checked = False
+
+    def start_peers(self, spec: JobSpec, label: str, rank: int) -> None:
+        pipes = [multiprocessing.Pipe() for _ in range(self._count - 1)]
+        seed = seed_of(spec.seed, "stages of worker", rank)
+        problem = StagePeerProblem(self._code, self._flat, self._batches, self._blocks, pipes, seed)
+        self._peers = Peers(problem, self._memory.gradients, spec, label, rank)
+        self._pipeline = pipeline_stage(self._blocks, 0, pipes, self._peers.receive, seed)
+        self._train_step = partial(self._pipeline.train_step, self._flat.model)
+        torch.set_num_threads(spec.roles.worker.threads)
+
+    def gradient_of(self, taken: Minibatch) -> Gradient:
+        if not self._checked:
+            self._check(taken.shares[0].batch)
+        self._pipeline.position = taken.position
+        return super().gradient_of(taken)
+
+    def _share_out(self, shares: list[MicroBatch]) -> list[list[MicroBatch]]:
+        return [shares] * self._count
+
+    def _check(self, part: Any) -> None:
+        """Compare the loss that the stages compute with that of the whole model. Raises: UserError: they differ."""
+        self._checked = True
+        model = self._flat.model
+        self._flat.refresh()
+        model.eval()
+        for number in range(1, self._count):
+            self._others.ask(number, Check(part))
+        self._pipeline.evaluate_once(model, part, self._code.loss)
+        staged = [self._others.answer(number) for number in range(1, self._count)][-1]
+        with torch.no_grad(), self._pipeline.drawing(0):
+            whole = float(self._code.loss(model, part))
+        if abs(staged - whole) > _NEAR * max(abs(staged), abs(whole)):
+            with blaming("loss()"):
+                raise InvalidWorkload(
+                    f"roles.worker.group.stages: the stages compute a loss of {staged:.6g} where the whole model has {whole:.6g}: "
+                    "something goes around its blocks; override blocks(model) in the workload, or remove stages"
+                )
+
+    def _buffer_owners(self) -> Buffers | None:
+        """Return the stage that computes each value of the buffers. Outside of the blocks, it is the last one: what comes before
+        the blocks is the same in all."""
+        buffers = self._flat.buffers()
+        if buffers is None:
+            return None
+        owners = Buffers(*(torch.full(vector.shape, self._count - 1, dtype=torch.int64) for vector in buffers))
+        places = self._flat.buffer_places()
+        for stage in range(self._count):
+            for block in self._blocks[self._bounds[stage] : self._bounds[stage + 1]]:
+                for buffer in block.buffers():
+                    if found := places.get(id(buffer)):
+                        vector, start = found
+                        getattr(owners, vector)[start : start + buffer.numel() * (1 + buffer.is_complex())] = stage
+        return owners
+
+    def buffers(self) -> Buffers | None:
+        """Return each buffer as the stage has it that computes it."""
+        own = self._flat.buffers()
+        if own is None or self._owners is None:
+            return None
+        found = zip(own, *self._others.ask_all(TakeBuffers()), strict=True)
+        stacked = (torch.stack(list(vectors)) for vectors in found)
+        return Buffers(*(of_all.gather(0, owner[None])[0] for of_all, owner in zip(stacked, self._owners, strict=True)))
+
+    def state(self) -> dict[str, Any]:
+        """The state for a checkpoint. Buffers stand in it once, so that a group of another shape can take them."""
+        buffers, state = self.buffers(), super().state()
+        return {**state, "buffers": tuple(buffers) if buffers else None, "peers": [_without_buffers(s) for s in state["peers"]]}
+
+    def load(self, state: dict[str, Any]) -> None:
+        super().load({**state, "peers": [_without_buffers(s) for s in state.get("peers", ())]})
+
+
+def pipeline_stage(blocks: Sequence[nn.Module], number: int, pipes: Pipes, receive: Receive, seed: int) -> PipelineStage:
+    """Become this stage, from 0, and close the ends of pipes that belong to others, so that the end of a neighbour shows."""
+    mine = [pipes[number - 1][1] if number else None, pipes[number][0] if number < len(pipes) else None]
+    for pipe in (end for pair in pipes for end in pair):
+        if pipe not in mine:
+            pipe.close()
+    before, after = (StagePipe(pipe, receive) if pipe else None for pipe in mine)
+    return PipelineStage(Stage(blocks, number, len(pipes) + 1), number, len(pipes) + 1, before, after, seed)
+
+
+def _receive_or_pause(pipe: Connection) -> Any:
+    """Receive from a neighbour. If it is gone, wait for the lead, which ends the whole group."""
+    try:
+        return tensor_pipe.receive(pipe)
+    except (EOFError, ConnectionError):
+        signal.pause()
+        raise
+
+
+def _without_buffers(state: dict[str, Any]) -> dict[str, Any]:
+    return {**state, "buffers": None}

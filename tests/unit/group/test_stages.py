@@ -1,0 +1,207 @@
+"""Stages of a pipeline compute what one process computes in micro-batches, with the same bits, and refuse what is no chain."""
+
+from __future__ import annotations
+
+import signal
+from typing import Any
+
+import psutil
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.utils.data import TensorDataset
+
+from gradstream import Workload, sim
+from gradstream.errors import InvalidWorkload
+from gradstream.group.peers import PeerLost
+from gradstream.group.pipeline import one_forward_one_backward
+from gradstream.group.stage import stage_bounds
+from gradstream.process.exits import UserError
+from gradstream.spec import JobSpec
+from gradstream.workload import Split
+from tests import nets
+from tests.unit.group.conftest import GroupProblems
+
+EXAMPLES, WORDS, WIDTH = 48, 11, 8
+
+
+class Chain(nn.Module):
+    """Something before the blocks, something behind them, an argument beside the chain, and a weight that is at both ends."""
+
+    def __init__(self, blocks: int, doing: str) -> None:
+        super().__init__()
+        self.words = nn.Embedding(WORDS, WIDTH)
+        self.layers = nn.ModuleList(nn.TransformerEncoderLayer(WIDTH, 2, 16, 0.0, batch_first=True) for _ in range(blocks))
+        self.norm = nn.LayerNorm(WIDTH)
+        self.head = nn.Linear(WIDTH, WORDS, bias=False)
+        self.head.weight = self.words.weight
+        self.doing = doing
+
+    def forward(self, x: Tensor) -> Tensor:
+        mask = nn.Transformer.generate_square_subsequent_mask(x.shape[1])
+        hidden = first = self.words(x)
+        if self.doing == "noise":
+            hidden = hidden * (1 + torch.rand(()))
+        for number, layer in enumerate(self.layers):
+            hidden = layer(hidden, src_mask=mask)
+            first = hidden if number == 0 else first
+        if self.doing == "goes around":
+            hidden = hidden + first
+        if self.doing == "backwards":
+            hidden = self.layers[0](hidden)
+        return self.head(self.norm(hidden))
+
+
+class Scripts(Workload):
+    blocks_: int = 4
+    doing: str = ""
+
+    def model(self) -> nn.Module:
+        if self.doing == "images":
+            layers = [nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Conv2d(4, 4, 3), nn.BatchNorm2d(4), nn.Flatten()]
+            return nn.Sequential(*layers, nn.Linear(64, 3))
+        return Chain(self.blocks_, self.doing)
+
+    def dataset(self, split: Split) -> TensorDataset:
+        generator = torch.Generator().manual_seed(1)
+        if self.doing == "images":
+            return TensorDataset(torch.randn(EXAMPLES, 1, 8, 8, generator=generator), torch.arange(EXAMPLES) % 3)
+        x = torch.randint(WORDS, (EXAMPLES, 5), generator=generator)
+        return TensorDataset(x, (x + 1) % WORDS)
+
+    def loss(self, model: nn.Module, batch: tuple[Tensor, Tensor]) -> Tensor:
+        if self.doing == "twice":
+            model(batch[0])
+        if self.doing == "noise":
+            return nn.functional.cross_entropy(model(batch[0]).flatten(0, -2), batch[1].flatten()) * (1 + torch.rand(()))
+        scores = model(batch[0])
+        return nn.functional.cross_entropy(scores.flatten(0, -2), batch[1].flatten())
+
+
+def job(strategy: dict[str, Any], stages: int, accumulate: int, args: dict[str, Any] | None = None, **more: Any) -> JobSpec:
+    return JobSpec.model_validate(
+        {
+            "name": "stages",
+            "workload": {"entrypoint": "tests.unit.group.test_stages:Scripts", "args": args or {}},
+            "batch_size": 8,
+            "accumulate": accumulate,
+            "strategy": strategy,
+            "stop": {"epochs": 2},
+            "roles": {"worker": {"count": 2, "group": {"stages": stages}, "device": "cpu"}},
+            **more,
+        }
+    )
+
+
+SYNC = {"name": "sync", "lr": 0.1}
+ADAG = {"name": "adag", "lr": 0.1, "window": 2}
+
+
+@pytest.mark.parametrize(("stages", "accumulate"), [(2, 2), (2, 4), (3, 4), (4, 8)])
+@pytest.mark.parametrize("strategy", [SYNC, ADAG, {"name": "diloco", "lr": 0.1, "window": 3}], ids=lambda given: given["name"])
+def test_stages_have_the_bits_of_one_process(
+    strategy: dict[str, Any], stages: int, accumulate: int, grouped: GroupProblems
+) -> None:
+    """But for the tied weight, whose two parts are added in another order."""
+    staged = sim.run(job(strategy, stages, accumulate), grouped)
+    plain = sim.run(job(strategy, 1, accumulate), nets.problem)
+    torch.testing.assert_close(staged.center, plain.center, rtol=1e-4, atol=1e-6)
+    untied = slice(WORDS * WIDTH, None)
+    if strategy is SYNC and stages == 2:
+        first_step = sim.run(job(strategy, stages, accumulate, stop={"steps": 1}), grouped).center[untied]
+        assert torch.equal(first_step, sim.run(job(strategy, 1, accumulate, stop={"steps": 1}), nets.problem).center[untied])
+
+
+@pytest.mark.parametrize("stages", [2, 3])
+def test_batch_norm_sees_the_micro_batches_in_order(stages: int, grouped: GroupProblems) -> None:
+    args = {"doing": "images"}
+    staged = sim.run(job(ADAG, stages, 4, args), grouped)
+    plain = sim.run(job(ADAG, 1, 4, args), nets.problem)
+    assert torch.equal(staged.center, plain.center)
+    spec = job(ADAG, stages, 4, args)
+    one, other = grouped(spec, 0), nets.problem(job(ADAG, 1, 4, args), 0)
+    for position in range(3):
+        assert one.gradient(position).loss == other.gradient(position).loss
+    mine, theirs = one.buffers(), other.buffers()
+    assert mine is not None
+    assert theirs is not None
+    assert all(map(torch.equal, mine, theirs))
+
+
+@pytest.mark.parametrize(("before", "after"), [(2, 2), (2, 3), (3, 1)])
+def test_a_checkpoint_resumes_in_another_number_of_stages(before: int, after: int, grouped: GroupProblems) -> None:
+    args = {"doing": "images"}
+
+    def problem(spec: JobSpec, rank: int) -> Any:
+        return grouped(spec, rank) if spec.roles.worker.group.peers > 1 else nets.problem(spec, rank)
+
+    def resumed(first: int, then: int) -> Tensor:
+        checkpoint = sim.run(job(ADAG, first, 4, args), problem, checkpoints=[2]).checkpoints[2]
+        return sim.run(job(ADAG, then, 4, args), problem, resume=checkpoint).center
+
+    assert torch.equal(resumed(before, after), resumed(1, 1))
+
+
+def test_random_numbers_outside_of_the_blocks_are_the_same_in_all_stages(grouped: GroupProblems) -> None:
+    """Else a mask that the model draws before its blocks would differ between them, and the check would refuse the model."""
+    two, three = (grouped(job(SYNC, stages, 4, {"doing": "noise"}), 0) for stages in (2, 3))
+    first = two.gradient(0)
+    torch.testing.assert_close(first.g, grouped(job(SYNC, 2, 4, {"doing": "noise"}), 0).gradient(0).g)
+    assert two.gradient(1).loss != first.loss
+    three.gradient(0)
+
+
+@pytest.mark.parametrize(
+    ("doing", "said"),
+    [
+        ("goes around", "something goes around its blocks"),
+        ("backwards", "the model called block 0 where block 4 of 4 was due"),
+        ("twice", "the model called block 0 where block 4 of 4 was due"),
+    ],
+)
+def test_a_model_that_is_no_chain_is_refused(doing: str, said: str, grouped: GroupProblems) -> None:
+    with pytest.raises(UserError) as caught:
+        grouped(job(SYNC, 2, 4, {"doing": doing}), 0).gradient(0)
+    assert isinstance(caught.value.__cause__, InvalidWorkload)
+    assert said in str(caught.value.__cause__)
+
+
+def test_fewer_blocks_than_stages_are_refused(grouped: GroupProblems) -> None:
+    with pytest.raises(UserError) as caught:
+        grouped(job(SYNC, 5, 8), 0)
+    assert "the model has 4 blocks, too few for 5 stages" in str(caught.value.__cause__)
+
+
+def test_a_killed_stage_ends_the_group(grouped: GroupProblems) -> None:
+    problem = grouped(job(SYNC, 3, 4), 0)
+    problem.gradient(0)
+    psutil.Process().children()[1].send_signal(signal.SIGKILL)
+    with pytest.raises(PeerLost, match=r"^peer 2 of worker-0 has ended \(killed by signal 9\)"):
+        problem.gradient(1)
+
+
+@pytest.mark.parametrize(("stages", "micro_batches"), [(1, 3), (2, 2), (2, 8), (4, 4), (4, 2), (3, 7)])
+def test_each_micro_batch_goes_forward_and_then_back_once_in_every_stage(stages: int, micro_batches: int) -> None:
+    for stage in range(stages):
+        done = list(one_forward_one_backward(stage, stages, micro_batches))
+        assert [number for number, forward in done if forward] == list(range(micro_batches))
+        assert [number for number, forward in done if not forward] == list(range(micro_batches))
+        alive = [sum(1 if forward else -1 for _, forward in done[:end]) for end in range(len(done) + 1)]
+        assert max(alive) <= stages - stage
+        assert min(alive) >= 0
+
+
+@pytest.mark.parametrize(
+    ("sizes", "count", "bounds"),
+    [
+        ([1] * 8, 2, [0, 4, 8]),
+        ([1] * 8, 3, [0, 3, 6, 8]),
+        ([10, 0, 0, 10], 2, [0, 1, 4]),
+        ([0, 0, 0], 3, [0, 1, 2, 3]),
+        ([1, 1, 100], 3, [0, 1, 2, 3]),
+        ([100, 1, 1], 3, [0, 1, 2, 3]),
+        ([5], 1, [0, 1]),
+    ],
+)
+def test_stages_have_about_as_many_parameters_each(sizes: list[int], count: int, bounds: list[int]) -> None:
+    assert stage_bounds(sizes, count) == bounds
