@@ -91,9 +91,7 @@ def main() -> None:
     found = {name: median(times) for name, times in seconds.items()}
     ideal = given.micro_batches * given.stages / (given.micro_batches + given.stages - 1)
     speedup = found["one process"] / found["stages"]
-    print(
-        f"{BLOCKS} blocks of {given.width} x {given.width}, mini-batches of {given.batch}, {os.cpu_count()} cores, {given.rounds} rounds"
-    )
+    print(f"{BLOCKS} blocks of {given.width} x {given.width}, mini-batches of {given.batch}, {os.cpu_count()} cores")
     for name, value in found.items():
         print(f"  {name:<12} {value * 1000:8.1f} ms")
     print(f"  {given.stages} stages are {speedup:.2f} times as fast; {ideal:.2f} is ideal: {speedup / ideal:.2f} (goal: {GOAL})")

@@ -12,9 +12,14 @@ from transformers import BertConfig, GPT2Config, GPT2LMHeadModel
 
 from gradstream.adapters.transformers import TransformersWorkload
 from gradstream.errors import InvalidWorkload
+from gradstream.group.stages import StagesProblem
+from gradstream.input.data import Batches
 from gradstream.model import ensemble
+from gradstream.model.flat_model import FlatModel
+from gradstream.model.problem import ModelProblem
 from gradstream.model.usercode import UserCode
 from gradstream.spec import JobSpec
+from tests.nets import CPU
 
 IDS = torch.arange(24).view(4, 6) % 10
 BATCH = {"input_ids": IDS, "labels": IDS}
@@ -45,6 +50,42 @@ class Classes(Tiny):
 def spec(**fields: Any) -> JobSpec:
     given = {"name": "job", "workload": {"entrypoint": f"{__name__}:Tiny"}, "strategy": {"name": "sync"}, "stop": {"epochs": 1}}
     return JobSpec.model_validate(given | fields)
+
+
+class Learned(Tiny):
+    def config(self) -> Any:
+        return GPT2Config(**{**TINY, "n_layer": 3, "resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0})
+
+    def dataset(self, split: str) -> Dataset[Any]:
+        return Sentences()
+
+
+class Sentences(Dataset[Any]):
+    def __len__(self) -> int:
+        return 16
+
+    def __getitem__(self, index: int) -> dict[str, torch.Tensor]:
+        ids = (torch.arange(6) + index) % 10
+        return {"input_ids": ids, "labels": ids}
+
+
+@pytest.mark.parametrize("recompute", ["none", "blocks"])
+def test_stages_train_a_model_as_it_is(recompute: str) -> None:
+    """Its embedding is its head, too, so the first and the last stage have a part of that gradient."""
+    given = {"workload": {"entrypoint": f"{__name__}:Learned"}, "batch_size": 8, "accumulate": 4, "recompute": recompute}
+    job, staged = spec(**given), spec(**given, roles={"worker": {"group": {"stages": 3}}})
+    code = UserCode(job)
+    batches = Batches(code.dataset("train"), job, 0, code.batching)
+    one = ModelProblem(code, FlatModel(code.model(), CPU), batches, job.at_once)
+    group = StagesProblem(code, FlatModel(code.model(), CPU), batches, staged)
+    try:
+        group.start_peers(staged, "worker-0", 0)
+        for position in range(3):
+            expected, found = one.gradient(position), group.gradient(position)
+            assert found.loss == expected.loss
+            torch.testing.assert_close(found.g, expected.g)
+    finally:
+        group.close()
 
 
 def test_the_loss_is_the_model_s_own() -> None:
