@@ -222,10 +222,13 @@ def test_a_job_without_servers_names_no_server(open_page: OpenPage, client: Clie
     expect(page.get_by_role("region", name="Shards")).to_contain_text("shard k is held by worker k")
 
 
-def test_the_header_counts_the_threads_of_workers(open_page: OpenPage, client: Client) -> None:
-    given = slow_spec(name="threads", steps=4).model_dump(mode="json")
-    roles = {**given["roles"], "worker": {**given["roles"]["worker"], "hogwild": 2}}
+@pytest.mark.parametrize(("fields", "told"), [({"hogwild": 2}, "threads"), ({"group": 2}, "processes")])
+def test_the_header_counts_what_a_worker_computes_with(
+    fields: dict[str, int], told: str, open_page: OpenPage, client: Client
+) -> None:
+    given = slow_spec(name=told, steps=4).model_dump(mode="json")
+    roles = {**given["roles"], "worker": {**given["roles"]["worker"], **fields}}
     job = client.submit(JobSpec.model_validate({**given, "roles": roles}), code=WORKLOAD)
     page = open_page(f"/jobs/{job.id}")
-    expect(page.get_by_text(re.compile("async under asp · 2 workers of 2 threads, 1 shard"))).to_be_visible()
+    expect(page.get_by_text(re.compile(f"async under asp · 2 workers of 2 {told}, 1 shard"))).to_be_visible()
     assert client.wait(job.id, timeout=120).status == "succeeded"
