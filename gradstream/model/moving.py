@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 import sys
+from functools import cache
 
 import torch
 from torch import Tensor, nn
@@ -61,6 +62,7 @@ def _uses(values: Tensor) -> tuple[int, int]:
     return _use_count(storage._cdata), sys.getrefcount(storage)
 
 
+@cache
 def _uses_of_sole_user() -> tuple[int, int]:
     """By trial, since the counts include those who count."""
     p = nn.Parameter(torch.empty(1))
