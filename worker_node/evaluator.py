@@ -132,7 +132,7 @@ class Evaluator:
     def _finish(self) -> None:
         """Store the model that was scored last, and what it scored."""
         uploads = Uploads(open_store(self._order.store, self._order))
-        uploads.add(MODEL, TensorFile(self._flat.tensors(), describe_model(self._order)))
+        uploads.add(MODEL, TensorFile(self._flat.own_tensors(), describe_model(self._order)))  # it changes no more
         scores = {key: value if math.isfinite(value) else None for key, value in self._values.items()}  # JSON has no NaN
         result = {"eval": scores, "version": self._version, "samples": self._samples}
         best = self._judge.state.best

@@ -54,18 +54,20 @@ def compute_alone(spec: JobSpec) -> None:
         torch.set_num_threads(1)
 
 
-def flat_model(code: UserCode, order: ProcessOrder, folder: Path) -> FlatModel:
-    """Build the user's model as a flat vector. Raises: UserError, also if the job starts from weights of another model."""
+def flat_model(code: UserCode, order: ProcessOrder, folder: Path, beside: FlatModel | None = None) -> FlatModel:
+    """Build the user's model as a flat vector, perhaps that of another one. Raises: UserError, also if the job starts from weights
+    of another model."""
     model = code.model()
     if start := order.spec.start_from:
         load_start(model, order, start, folder)
     with blaming("model()"):
-        return FlatModel(model, device_of(order))
+        return FlatModel(model, device_of(order), beside)
 
 
 def flat_models(code: UserCode, order: ProcessOrder, folder: Path) -> list[FlatModel]:
-    """Build a model for each thread that trains in a worker. Raises: as `flat_model`."""
-    return [flat_model(code, order, folder) for _ in range(order.spec.roles.worker.hogwild)]
+    """Build a model for each thread that trains in a worker; all train the theta of the first. Raises: as `flat_model`."""
+    first = flat_model(code, order, folder)
+    return [first, *(flat_model(code, order, folder, first) for _ in range(1, order.spec.roles.worker.hogwild))]
 
 
 def problem(code: UserCode, flats: list[FlatModel], batches: Prefetched, spec: JobSpec, rows: WorkingRows | None) -> ModelProblem:
@@ -122,4 +124,4 @@ def _log_waits(settings: WorkerSettings, what: str, why: str) -> Callable[[float
 def _travelling(flat: FlatModel, spec: JobSpec) -> Buffers | None:
     """Return buffers of the size of those that a worker's pushes bring."""
     vectors = len(spec.optimizer.state_vectors) if spec.strategy.averages_optimizers else 0
-    return piggyback(flat.buffers(), [torch.zeros_like(flat.theta, device="cpu")] * vectors)
+    return piggyback(flat.buffers(), [flat.theta] * vectors)

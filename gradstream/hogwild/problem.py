@@ -27,7 +27,7 @@ class HogwildProblem(ModelProblem):
     def __init__(
         self, code: UserCode, flats: Sequence[FlatModel], batches: Batches | Prefetched, spec: JobSpec, rows: object | None = None
     ) -> None:
-        """`flats`: a model for each thread. Raises: InvalidWorkload: threads cannot share this model or this data."""
+        """`flats`: a model for each thread, of one theta. Raises: InvalidWorkload: threads cannot share this model or this data."""
         if rows is not None:
             raise InvalidWorkload(
                 "roles.worker.hogwild: the model has embedding tables, whose rows one thread of a worker looks up; remove hogwild "
@@ -38,7 +38,6 @@ class HogwildProblem(ModelProblem):
                 f"roles.worker.hogwild: '{spec.strategy.name}' pushes the gradient of each thread by itself, and data that grows "
                 "is counted as it is taken; remove hogwild, or choose a strategy with a window, such as adag"
             )
-        flats[0].share(flats[1:])
         super().__init__(code, flats[0], batches, spec.at_once)
         self._flats = list(flats)
         self.threads = [ModelProblem(code, flat, batches, spec.at_once) for flat in flats]

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import reduce
 
 import torch
@@ -12,6 +11,7 @@ from torch import Tensor, nn
 from gradstream.center.entries import Buffers
 from gradstream.errors import InvalidWorkload
 from gradstream.model.buffers import ModelBuffers, plain_name
+from gradstream.model.moving import move_parameter
 from gradstream.model.tables import has_tables
 from gradstream.optim.parameters import ParameterShape
 
@@ -25,14 +25,17 @@ class FlatModel:
     theta: shape (size,), on `device`. Parameters stand in it in the order of `model.parameters()`. If they are of several dtypes,
     it has the widest: those of another one keep storage of their own, into which `refresh` rounds their part of theta."""
 
-    def __init__(self, model: nn.Module, device: torch.device) -> None:
-        """Raises: InvalidWorkload, for a model without trainable parameters, or with some of a dtype that cannot travel."""
+    def __init__(self, model: nn.Module, device: torch.device, beside: FlatModel | None = None) -> None:
+        """`beside`: a model that was built alike. Both train its theta and have its frozen parameters; each has buffers and
+        gradients of its own.
+
+        Raises: InvalidWorkload, for a model without trainable parameters, or with some of a dtype that cannot travel."""
         self.model = model.to(device)
         self.device = device
         self.trained = [p for p in model.parameters() if p.requires_grad]
         dtype, size = trained_dtype(model), sum(p.numel() for p in self.trained)
         self.parameters = parameter_shapes(model)
-        self.theta = torch.empty(size, dtype=dtype, device=device)
+        self.theta: Tensor = beside.theta if beside else torch.empty(size, dtype=dtype, device=device)
         self.gradient = torch.empty_like(self.theta)
         self._inside = [p for p in self.trained if p.dtype == dtype]
         self._apart = [p.data for p in self.trained if p.dtype != dtype]  # writing to these counts no version of the parameter
@@ -40,23 +43,22 @@ class FlatModel:
         """The views of each vector that the model has moved to, by address."""
         views = self.views_of(self.theta)
         for p, view in zip(self.trained, views, strict=True):  # one after the other, so that no two whole models are in memory
-            view.copy_(p.detach())
             if p.dtype == dtype:
-                p.data = view
+                move_parameter(p, view)
+            else:
+                view.copy_(p.detach())
         self._masters = self._parted(views)[1]
         self._buffers = ModelBuffers(model)
         self.is_shared = False
         """Models of other threads step on theta, too."""
+        if beside:
+            self._share(beside)
 
-    def share(self, others: Sequence[FlatModel]) -> None:
-        """Let other models, built alike, train this theta. They keep buffers and gradients of their own."""
-        self.is_shared = True
-        for other in others:
-            other.is_shared = True
-            other.move(self.theta)
-            for theirs, mine in zip(other.model.parameters(), self.model.parameters(), strict=True):
-                if not mine.requires_grad:
-                    theirs.data = mine.data
+    def _share(self, first: FlatModel) -> None:
+        self.is_shared = first.is_shared = True
+        for mine, theirs in zip(self.model.parameters(), first.model.parameters(), strict=True):
+            if not mine.requires_grad:
+                mine.data = theirs.data
 
     def move(self, theta: Tensor) -> None:
         """Make the parameters views of this vector, which holds their values already."""
@@ -116,8 +118,11 @@ class FlatModel:
 
     def tensors(self) -> dict[str, Tensor]:
         """The state_dict, copied to the CPU, as if nothing in the model were compiled: torch.compile puts modules into others."""
-        found = self.model.state_dict()
-        return {plain_name(name): t.detach().cpu().clone().contiguous() for name, t in found.items()}
+        return {name: t.cpu().clone().contiguous() for name, t in self.own_tensors().items()}
+
+    def own_tensors(self) -> dict[str, Tensor]:
+        """As `tensors`, in the memory of the model itself."""
+        return {plain_name(name): t.detach() for name, t in self.model.state_dict().items()}
 
 
 def parameter_shapes(model: nn.Module) -> tuple[ParameterShape, ...]:

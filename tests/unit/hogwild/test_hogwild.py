@@ -47,7 +47,8 @@ def job(threads: int, strategy: dict[str, Any] = ADAG, kind: str = "plain", work
 def threaded(spec: JobSpec, rank: int, kind: type[HogwildProblem] = HogwildProblem) -> HogwildProblem:
     """A worker's problem, also for one thread."""
     code = UserCode(spec)
-    flats = [FlatModel(code.model(), CPU) for _ in range(spec.roles.worker.hogwild)]
+    first = FlatModel(code.model(), CPU)
+    flats = [first, *(FlatModel(code.model(), CPU, first) for _ in range(1, spec.roles.worker.hogwild))]
     return kind(code, flats, Batches(code.dataset("train"), spec, rank), spec)
 
 

@@ -1,0 +1,98 @@
+"""What the processes of a job take in memory, measured by the kernel, with what a plan says before anything runs."""
+
+from __future__ import annotations
+
+import io
+import re
+import threading
+from pathlib import Path
+
+import psutil
+
+from gradstream.advise.forecast import memory
+from gradstream.api.plan import Size
+from gradstream.local.training.trainer import Trainer
+from gradstream.spec import JobSpec
+
+CODE = """\
+import re
+from pathlib import Path
+
+import torch
+from torch import nn
+from torch.nn.functional import cross_entropy
+from torch.utils.data import TensorDataset
+
+from gradstream import Workload
+
+rss = re.search(r"VmRSS:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]
+name = Path("/proc/self/comm").read_text().strip()
+
+
+class Deep(Workload):
+    folder: str
+
+    def model(self):
+        Path(self.folder, name).write_text(rss)
+        return nn.Sequential(*(nn.Linear(1600, 1600) for _ in range(10)), nn.Linear(1600, 10))
+
+    def dataset(self, split):
+        drawn = torch.Generator().manual_seed(1 if split == "train" else 2)
+        return TensorDataset(torch.rand(32, 1600, generator=drawn), torch.randint(10, (32,), generator=drawn))
+
+    def loss(self, model, batch):
+        return cross_entropy(model(batch[0]), batch[1])
+"""
+PARAMETERS = 10 * (1600 * 1600 + 1600) + 16_010
+BESIDE = 40e6
+"""Bytes that a process takes for other things after the import of its workload: mini-batches, activations, code."""
+
+
+class Peaks:
+    """The largest memory that each job process of this program has had, in bytes, by name. They end without saying it."""
+
+    def __init__(self) -> None:
+        self.by_name: dict[str, int] = {}
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> Peaks:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._over.wait(0.02):
+            for child in psutil.Process().children(recursive=True):
+                try:
+                    status = Path(f"/proc/{child.pid}/status").read_text()
+                except OSError:
+                    continue
+                name, peak = re.search(r"Name:\t(.*)", status), re.search(r"VmHWM:\s+(\d+)", status)
+                if name and peak and name[1].startswith("gs "):
+                    self.by_name[name[1]] = max(self.by_name.get(name[1], 0), 1024 * int(peak[1]))
+
+
+def test_workers_and_the_evaluator_take_what_a_plan_says(tmp_path: Path) -> None:
+    """Four vectors and two. They took 5.4 and 4.2 when the memory of the model's first parameters stayed."""
+    (tmp_path / "deep.py").write_text(CODE)
+    spec = JobSpec.model_validate(
+        {
+            "name": "deep",
+            "workload": {"entrypoint": "deep:Deep", "args": {"folder": str(tmp_path)}},
+            "strategy": {"name": "sync", "lr": 0.01},
+            "stop": {"epochs": 3},
+            "evaluate": {"every": "32 samples"},
+            "roles": {"server": {"count": 1}, "worker": {"count": 1, "device": "cpu"}},
+            "batch_size": 8,
+        }
+    )
+    with Trainer(spec, tmp_path, tmp_path / "out", io.StringIO()) as trainer, Peaks() as peaks:
+        assert trainer.run()["status"] == "succeeded"
+    said = memory(spec, Size(parameters=PARAMETERS))
+    for name, vectors in (("gs worker-0", said.worker), ("gs evaluator", said.evaluator)):
+        taken = peaks.by_name[name] - 1024 * int((tmp_path / name).read_text())
+        assert 0.9 * vectors < taken < 1.1 * vectors + BESIDE, name
