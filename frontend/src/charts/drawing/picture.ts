@@ -11,6 +11,9 @@ import { joined, lonely, traceBand, traceColumns, traceMeans, type Place } from 
 export interface Picture {
   lines: readonly ChartLine[]
   view: AxisView
+  /** Names the values, and their quantity, of which the values in sight choose the unit. */
+  title: string
+  quantity: string
   /** Visible range, in the units of the server; null: all. */
   range: Range | null
   scale: Scale

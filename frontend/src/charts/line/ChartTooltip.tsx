@@ -2,6 +2,8 @@ import type { Scheme } from "@/charts/palette"
 import type { AxisView } from "@/lib/charts/axes"
 import { shown } from "@/lib/charts/axes"
 import type { Hovered } from "@/lib/charts/hover"
+import { sayValue, writeValue, type ValueUnit } from "@/lib/charts/units"
+import { formatCount } from "@/lib/format"
 import { Sample } from "./Legend"
 import classes from "./ChartTooltip.module.css"
 
@@ -15,7 +17,7 @@ export interface Pointed {
 
 interface ChartTooltipProps extends Pointed {
   view: AxisView
-  formatY: (y: number) => string
+  unit: ValueUnit
   scheme: Scheme
   /** Each column is one point. */
   scattered: boolean
@@ -28,7 +30,7 @@ const BESIDE_PX = 4
 const BELOW_POINTER_PX = 16
 
 /** The values at the pointer: one, or the lowest, the mean and the highest of the points that share a pixel column. */
-export function ChartTooltip({ hovered, share, top, view, formatY, scheme, scattered }: ChartTooltipProps) {
+export function ChartTooltip({ hovered, share, top, view, unit, scheme, scattered }: ChartTooltipProps) {
   const rows = hovered.slice(0, scattered ? 1 : ROWS)
   const [first] = rows
   if (!first) return null
@@ -55,11 +57,11 @@ export function ChartTooltip({ hovered, share, top, view, formatY, scheme, scatt
                 <Sample index={line.index} scheme={scheme} /> {line.label}
                 {away > BESIDE_PX && column.x !== first.column.x && <span className={classes.beside}> at {at(column.x)}</span>}
               </td>
-              {several && <td>{formatY(column.low)}</td>}
-              <td className={classes.mean}>{formatY(column.mean)}</td>
-              {several && <td>{formatY(column.high)}</td>}
-              {several && <td>{line.spread ? "" : column.count}</td>}
-              {smoothed && <td>{formatY(drawn)}</td>}
+              {several && <td>{writeValue(column.low, unit)}</td>}
+              <td className={classes.mean}>{sayValue(column.mean, unit)}</td>
+              {several && <td>{writeValue(column.high, unit)}</td>}
+              {several && <td>{line.spread ? "" : formatCount(column.count)}</td>}
+              {smoothed && <td>{writeValue(drawn, unit)}</td>}
               {column.odd > 0 && <td className={classes.odd}>{column.odd === column.count ? "not finite" : `${column.odd} not finite`}</td>}
             </tr>
           ))}

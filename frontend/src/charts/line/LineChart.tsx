@@ -4,6 +4,7 @@ import { useCallback, useEffect, useImperativeHandle, useRef, useState, useSyncE
 import type uPlot from "uplot"
 import type { Picture } from "@/charts/drawing/picture"
 import type { Cursor } from "@/charts/drawing/plot"
+import { largestOf, windowOf } from "@/charts/drawing/window"
 import { every } from "@/lib/browser/every"
 import { shown, unshown, type AxisView, type Range } from "@/lib/charts/axes"
 import type { Board } from "@/lib/charts/board"
@@ -11,7 +12,7 @@ import type { DataLine } from "@/lib/charts/chartData"
 import { CHART_SHORTCUTS, movedByKey } from "@/lib/charts/chartKeys"
 import { hoveredAt } from "@/lib/charts/hover"
 import { isEmptyIn, reach, toLines, type ChartLine, type Scale, type Threshold } from "@/lib/charts/lines"
-import { NONE } from "@/lib/format"
+import { valueUnit, writeValue, type ValueUnit } from "@/lib/charts/units"
 import { ChartTooltip, type Pointed } from "./ChartTooltip"
 import { imageOf, svgOf } from "./export"
 import { Legend, type NextHidden } from "./Legend"
@@ -41,7 +42,8 @@ interface LineChartProps {
   threshold?: Threshold | null
   /** Subject of the chart, for people who cannot see it: its lines are named after it. */
   title: string
-  formatY: (y: number) => string
+  /** Unit of the values in the catalogue of metrics, or "share". */
+  quantity?: string
   hidden: ReadonlySet<string>
   onHide: (next: NextHidden) => void
   /** Charts with the same key share the cross-hair. */
@@ -57,7 +59,7 @@ const SAID_EVERY_MS = 1000
 
 /** Lines over one axis, drawn as their source changes. Drag selects a range, shift-drag moves it, double click shows all; so do keys and fingers. */
 export function LineChart({ source, view, board, smoothing = 0, scale = "linear", threshold = null, hidden, height = 230, ...props }: LineChartProps) {
-  const { title, formatY, onHide, syncKey, scattered = false, nothingHere, handle } = props
+  const { title, quantity = "", onHide, syncKey, scattered = false, nothingHere, handle } = props
   const scheme = useComputedColorScheme("light")
   const lines = useLines(source, smoothing)
   const range = useSyncExternalStore(board.subscribeResting, board.getResting)
@@ -66,8 +68,9 @@ export function LineChart({ source, view, board, smoothing = 0, scale = "linear"
   const picture = useCallback((): Picture => {
     const all = toLines(source.lines, smoothing)
     const visible = all.filter(({ label }) => !hidden.has(label))
-    return { lines: visible, view, range: board.get(), scale, threshold, scheme, scattered }
-  }, [source, smoothing, hidden, view, board, scale, threshold, scheme, scattered])
+    return { lines: visible, view, title, quantity, range: board.get(), scale, threshold, scheme, scattered }
+  }, [source, smoothing, hidden, view, title, quantity, board, scale, threshold, scheme, scattered])
+  const unit = valueUnit(quantity, largestOf(windowOf(picture())))
   const subscribe = useCallback(
     (listener: () => void) => {
       listener()
@@ -94,13 +97,13 @@ export function LineChart({ source, view, board, smoothing = 0, scale = "linear"
         ref={element}
         className={classes.plot}
         role="img"
-        aria-label={`${title}: ${lines.map(inWords(formatY, scattered)).join("; ")}`}
+        aria-label={`${title}: ${lines.map(inWords(unit, scattered)).join("; ")}`}
         aria-keyshortcuts={CHART_SHORTCUTS}
         tabIndex={0}
         style={{ height }}
         onKeyDown={(event) => onKey(event, visible(), board)}
       />
-      {pointer.pointed && <ChartTooltip {...pointer.pointed} view={view} formatY={formatY} scheme={scheme} scattered={scattered} />}
+      {pointer.pointed && <ChartTooltip {...pointer.pointed} view={view} unit={unit} scheme={scheme} scattered={scattered} />}
       {isEmpty && nothingHere && (
         <div className={classes.nothing} style={{ height }} role="status">
           {nothingHere}
@@ -108,7 +111,7 @@ export function LineChart({ source, view, board, smoothing = 0, scale = "linear"
       )}
       <Legend
         lines={lines} hidden={hidden} at={pointer.pointed?.hovered[0]?.column.x ?? pointer.x} range={range} scattered={scattered}
-        formatX={(x) => view.exact(shown(x, view))} formatY={formatY} onHide={onHide} scheme={scheme}
+        formatX={(x) => view.exact(shown(x, view))} formatY={(y) => writeValue(y, unit)} onHide={onHide} scheme={scheme}
       />
     </div>
   )
@@ -170,7 +173,7 @@ function onKey(event: KeyboardEvent, range: Range | null, board: Board): void {
   board.set(next)
 }
 
-function inWords(formatY: (y: number) => string, scattered: boolean) {
+function inWords(unit: ValueUnit, scattered: boolean) {
   return ({ label, total, latest, odd }: ChartLine) =>
-    `${label}, ${total} points${scattered ? "" : `, latest ${latest === null ? NONE : formatY(latest)}`}${odd > 0 ? `, ${odd} not finite` : ""}`
+    `${label}, ${total} points${scattered ? "" : `, latest ${writeValue(latest, unit)}`}${odd > 0 ? `, ${odd} not finite` : ""}`
 }

@@ -14,7 +14,7 @@ import { useNothing } from "@/hooks/job/useNothing"
 import type { AxisView } from "@/lib/charts/axes"
 import type { ChartData } from "@/lib/charts/chartData"
 import { toLines } from "@/lib/charts/lines"
-import { formatOf, targetOf } from "@/lib/charts/metrics"
+import { quantityOf, targetOf } from "@/lib/charts/metrics"
 import { ChartActions } from "./ChartActions"
 import { LatePoint } from "./LatePoint"
 import { NearestPoint } from "./NearestPoint"
@@ -42,21 +42,20 @@ export function MetricPanel({ name, width, height = 230, title: given }: MetricP
   const hidden = settings.hidden.join("\n")
   const hiddenSet = useMemo(() => new Set(hidden.split("\n")), [hidden])
   const threshold = useMemo(() => targetOf(opened.spec, name), [opened.spec, name])
-  const formatY = useMemo(() => formatOf(metric.unit), [metric.unit])
-  const unit = metric.unit === "1" || metric.unit === "loss" ? "" : metric.unit
+  const quantity = quantityOf(metric)
   return (
     <Panel
       title={title}
       subtitle={
         <>
-          {[metric.meaning, unit].filter(Boolean).join(" · ")} <LatePoint name={name} />
+          {metric.meaning} <LatePoint name={name} />
         </>
       }
       actions={<ChartActions name={name} title={title} chart={handle} table={table} onTable={setTable} />}
     >
       <Loaded {...chart} empty={nothing("No value has been measured")} height={height}>
         {table ? (
-          <Numbers data={chart.data} title={title} view={view} smoothing={settings.smoothing} formatY={formatY} height={height} />
+          <Numbers data={chart.data} title={title} view={view} smoothing={settings.smoothing} quantity={quantity} height={height} />
         ) : (
           <LineChart
             source={chart.data}
@@ -66,7 +65,7 @@ export function MetricPanel({ name, width, height = 230, title: given }: MetricP
             scale={scaleOf(name, settings)}
             threshold={threshold}
             title={title}
-            formatY={formatY}
+            quantity={quantity}
             hidden={hiddenSet}
             onHide={(next) => change((now) => ({ hidden: next(now.hidden) }))}
             syncKey={`${opened.id} ${settings.axis}`}
@@ -85,7 +84,7 @@ interface NumbersProps {
   title: string
   view: AxisView
   smoothing: number
-  formatY: (y: number) => string
+  quantity: string
   height: number
 }
 

@@ -13,7 +13,6 @@ import { axisView } from "@/lib/charts/axes"
 import { Board } from "@/lib/charts/board"
 import { toLines } from "@/lib/charts/lines"
 import { LineSource } from "@/lib/charts/lineSource"
-import { formatNumber } from "@/lib/format"
 import { against } from "@/lib/staleness/against"
 import { emptyOf, MEASURES, type Measure } from "@/lib/staleness/stale"
 
@@ -49,10 +48,10 @@ function Against({ measure }: { measure: Measure }) {
     >
       <Loaded {...staleness} isEmpty={staleness.isEmpty || loss.isEmpty} empty={emptyOf(measure, nothing)} height={HEIGHT}>
         {table ? (
-          <ChartTable title={title} lines={toLines(lines, 0)} view={view} formatY={formatNumber} height={HEIGHT} />
+          <ChartTable title={title} lines={toLines(lines, 0)} view={view} height={HEIGHT} />
         ) : (
           <LineChart
-            source={source} view={view} board={board} title={title} formatY={formatNumber} height={HEIGHT}
+            source={source} view={view} board={board} title={title} height={HEIGHT}
             hidden={new Set(hidden)} onHide={(next) => change((now) => ({ hidden: next(now.hidden) }))} syncKey="staleness" scattered handle={handle}
           />
         )}
