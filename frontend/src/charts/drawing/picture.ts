@@ -24,7 +24,7 @@ export interface Picture {
 }
 
 export const FONT = "11px 'Inter Variable', system-ui, sans-serif"
-const FAINT = 0.45
+const FAINT = 0.35
 const BAND = 0.14
 /** Lines with fewer columns in sight have a dot at each. */
 const FEW = 40

@@ -52,7 +52,7 @@ export function svgOf(plot: uPlot, title: string, picture: Picture): Blob {
     if (!line.averaged) return path((pen) => traceColumns(pen, line.columns, place), `stroke="${color}" stroke-width="${1.6 * ratio}" stroke-dasharray="${dash}"`)
     return (
       path((pen) => traceBand(pen, line.columns, place), `fill="${color}" fill-opacity=".14"`) +
-      (line.spread ? "" : path((pen) => traceColumns(pen, line.columns, place), `stroke="${color}" stroke-opacity=".45" stroke-width="${ratio}"`)) +
+      (line.spread ? "" : path((pen) => traceColumns(pen, line.columns, place), `stroke="${color}" stroke-opacity=".35" stroke-width="${ratio}"`)) +
       path((pen) => traceMeans(pen, line.columns, line.means, place), `stroke="${color}" stroke-width="${2 * ratio}" stroke-dasharray="${dash}"`)
     )
   })

@@ -5,6 +5,8 @@ import { measureOf, type MeasureName } from "@/lib/staleness/stale"
 
 export interface ChartSettings {
   axis: Axis
+  /** Several workers by their mean and range, or a line for each. */
+  lines: "mean" | "each"
   /** Strength of the moving average; 0: as measured. */
   smoothing: number
   /** Names of the metrics drawn on a logarithmic scale, and on one that has both signs. */
@@ -37,6 +39,7 @@ function read(params: URLSearchParams): ChartSettings {
   const list = (key: keyof typeof LISTS) => params.get(LISTS[key])?.split(",").map((item) => item.replaceAll("%2C", ",")) ?? []
   return {
     axis: AXES.find(({ value }) => value === params.get("x"))?.value ?? "samples",
+    lines: params.get("lines") === "each" ? "each" : "mean",
     smoothing: Math.min(0.99, Math.max(0, Number(params.get("smooth")) || 0)),
     log: list("log"),
     symlog: list("symlog"),
@@ -52,10 +55,11 @@ function read(params: URLSearchParams): ChartSettings {
 }
 
 function write(params: URLSearchParams, over: Partial<ChartSettings>, now: ChartSettings): void {
-  const { axis, smoothing, range, full, search, cell, measure } = over
+  const { axis, lines, smoothing, range, full, search, cell, measure } = over
   // A range of samples says nothing about steps: another axis shows all, unless a range comes with it.
   if (axis !== undefined && wireAxis(axis) !== wireAxis(now.axis)) put(params, "range", "")
   if (axis !== undefined) put(params, "x", axis === "samples" ? "" : axis)
+  if (lines !== undefined) put(params, "lines", lines === "mean" ? "" : lines)
   if (smoothing !== undefined) put(params, "smooth", smoothing === 0 ? "" : String(smoothing))
   if (range !== undefined) put(params, "range", writeRange(range))
   if (full !== undefined) put(params, "full", full ?? "")

@@ -14,6 +14,7 @@ import { useNothing } from "@/hooks/job/useNothing"
 import type { AxisView } from "@/lib/charts/axes"
 import type { ChartData } from "@/lib/charts/chartData"
 import { toLines } from "@/lib/charts/lines"
+import { meanLines, MeanSource } from "@/lib/charts/mean"
 import { quantityOf, targetOf } from "@/lib/charts/metrics"
 import { ChartActions } from "./ChartActions"
 import { LatePoint } from "./LatePoint"
@@ -39,6 +40,7 @@ export function MetricPanel({ name, width, height = 230, title: given }: MetricP
   const nothing = useNothing()
   const handle = useRef<ChartHandle>(null)
   const [table, setTable] = useState(false)
+  const source = useMemo(() => (settings.lines === "mean" ? new MeanSource(chart.data, width) : chart.data), [settings.lines, chart.data, width])
   const hidden = settings.hidden.join("\n")
   const hiddenSet = useMemo(() => new Set(hidden.split("\n")), [hidden])
   const threshold = useMemo(() => targetOf(opened.spec, name), [opened.spec, name])
@@ -55,10 +57,10 @@ export function MetricPanel({ name, width, height = 230, title: given }: MetricP
     >
       <Loaded {...chart} empty={nothing("No value has been measured")} height={height}>
         {table ? (
-          <Numbers data={chart.data} title={title} view={view} smoothing={settings.smoothing} quantity={quantity} height={height} />
+          <Numbers data={chart.data} width={settings.lines === "mean" ? width : null} title={title} view={view} smoothing={settings.smoothing} quantity={quantity} height={height} />
         ) : (
           <LineChart
-            source={chart.data}
+            source={source}
             view={view}
             board={board}
             smoothing={settings.smoothing}
@@ -81,6 +83,8 @@ export function MetricPanel({ name, width, height = 230, title: given }: MetricP
 
 interface NumbersProps {
   data: ChartData
+  /** Of the chart, where its lines are means; else null. */
+  width: number | null
   title: string
   view: AxisView
   smoothing: number
@@ -88,6 +92,7 @@ interface NumbersProps {
   height: number
 }
 
-function Numbers({ data, smoothing, ...table }: NumbersProps) {
-  return <ChartTable lines={toLines(useReading(data), smoothing)} {...table} />
+function Numbers({ data, width, smoothing, ...table }: NumbersProps) {
+  const lines = useReading(data)
+  return <ChartTable lines={toLines(width === null ? lines : meanLines(lines, width), smoothing)} {...table} />
 }
