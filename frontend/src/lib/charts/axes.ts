@@ -76,7 +76,7 @@ function decimalsOf(step: number): number {
 }
 
 function formatSeconds(seconds: number, step = 1): string {
-  return step < 1 ? `${formatStepped(seconds, step)} s` : seconds < 0 ? `-${formatDuration(-seconds)}` : formatDuration(seconds)
+  return step % 1 !== 0 ? `${formatStepped(seconds, step)} s` : seconds < 0 ? `-${formatDuration(-seconds)}` : formatDuration(seconds)
 }
 
 function formatWall(seconds: number, step = 1): string {

@@ -76,7 +76,7 @@ class Sum {
     this.high = Math.max(this.high, high[index]!)
   }
 
-  /** What is first and last among lines means nothing: the mean stands for both. */
+  /** The mean stands for first and last, which mean nothing among lines. */
   into(columns: Columns): void {
     const finite = this.weight > 0
     const mean = finite ? this.total / this.weight : NaN

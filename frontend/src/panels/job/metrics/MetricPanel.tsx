@@ -7,6 +7,7 @@ import { useAxisView } from "@/hooks/charts/useAxisView"
 import { useBoard } from "@/hooks/charts/useBoard"
 import { useChart } from "@/hooks/charts/useChart"
 import { scaleOf, useChartSettings } from "@/hooks/charts/useChartSettings"
+import { useMarks } from "@/hooks/charts/useMarks"
 import { useMetric } from "@/hooks/charts/useMetricCatalogue"
 import { useReading } from "@/hooks/charts/useReading"
 import { useOpenedFeed } from "@/hooks/job/useFeed"
@@ -35,6 +36,7 @@ export function MetricPanel({ name, width, height = 230, title: given }: MetricP
   const chart = useChart(name, width)
   const [settings, change] = useChartSettings()
   const view = useAxisView(settings.axis)
+  const marks = useMarks(view)
   const board = useBoard()
   const { opened } = useOpenedFeed()
   const nothing = useNothing()
@@ -66,6 +68,7 @@ export function MetricPanel({ name, width, height = 230, title: given }: MetricP
             smoothing={settings.smoothing}
             scale={scaleOf(name, settings)}
             threshold={threshold}
+            marks={marks}
             title={title}
             quantity={quantity}
             hidden={hiddenSet}
@@ -83,7 +86,7 @@ export function MetricPanel({ name, width, height = 230, title: given }: MetricP
 
 interface NumbersProps {
   data: ChartData
-  /** Of the chart, where its lines are means; else null. */
+  /** Width of the chart whose lines are means; else null. */
   width: number | null
   title: string
   view: AxisView
