@@ -68,7 +68,7 @@ test("a failure says what it cost", () => {
   expect(priceOf(failure({ respawned: false }), [attempt({ cost })])).toBe("4.0 s without training, 12 pushes rolled back, 3,840 samples trained again")
 })
 
-it("draws the loss and the evaluation that the job is judged by, once they are measured", () => {
+test("draws the loss and the evaluation that the job is judged by, once they are measured", () => {
   const names = ["eval/loss", "train/loss", "eval/accuracy", "time/wait"]
   expect(overviewCurves(names, "accuracy")).toEqual(["train/loss", "eval/accuracy"])
   expect(overviewCurves(names, null)).toEqual(["train/loss", "eval/accuracy"])
