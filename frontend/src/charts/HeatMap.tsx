@@ -1,7 +1,7 @@
 import { useComputedColorScheme } from "@mantine/core"
 import { useState, type KeyboardEvent, type PointerEvent } from "react"
 import { shown, type AxisView, type Range } from "@/lib/charts/axes"
-import { middleOf, slicesRange, type Heat } from "@/lib/charts/heat"
+import { middleOf, slicesRange, type Heat } from "@/lib/staleness/heat"
 import { markAt, type Mark } from "@/lib/charts/marks"
 import { ticksBetween } from "@/lib/charts/ticks"
 import { heatGradient } from "./heatColor"

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from "react"
-import { heatShare, type Heat } from "@/lib/charts/heat"
+import { heatShare, type Heat } from "@/lib/staleness/heat"
 import type { Mark } from "@/lib/charts/marks"
 import { drawMarks } from "./drawing/marks"
 import { heatColor } from "./heatColor"

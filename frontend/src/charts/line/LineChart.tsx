@@ -47,6 +47,8 @@ interface LineChartProps {
   title: string
   /** Title of the values' axis, where it is not that of the chart. */
   valueTitle?: string
+  /** Title of pictures, which stand without the page around them. */
+  caption?: string
   /** Unit of the values in the catalogue of metrics, or "share". */
   quantity?: string
   hidden: ReadonlySet<string>
@@ -68,7 +70,7 @@ const NO_MARKS: readonly Mark[] = []
 
 /** Lines over one axis, drawn as their source changes. Drag selects a range, shift-drag moves it, double click shows all; so do keys and fingers. */
 export function LineChart({ source, view, board, smoothing = 0, scale = "linear", threshold = null, marks = NO_MARKS, hidden, height = 230, ...props }: LineChartProps) {
-  const { title, valueTitle = title, quantity = "", onHide, syncKey, binned = false, nothingHere, handle } = props
+  const { title, valueTitle = title, caption = title, quantity = "", onHide, syncKey, binned = false, nothingHere, handle } = props
   const scheme = useComputedColorScheme("light")
   const lines = useLines(source, smoothing)
   const range = useSyncExternalStore(board.subscribeResting, board.getResting)
@@ -97,8 +99,8 @@ export function LineChart({ source, view, board, smoothing = 0, scale = "linear"
   usePan(element, visible, board.set)
   useTouch(element, visible, board.set)
   useImperativeHandle(handle, () => ({
-    png: () => imageOf(plot.current!, title, picture()),
-    svg: () => svgOf(plot.current!, title, picture()),
+    png: () => imageOf(plot.current!, caption, picture()),
+    svg: () => svgOf(plot.current!, caption, picture()),
   }))
   return (
     <div className={classes.chart} onMouseEnter={pointer.onEnter} onMouseLeave={pointer.onLeave}>

@@ -1,6 +1,6 @@
 import type { DataLine } from "@/lib/charts/chartData"
 import { emptyColumns, insert } from "@/lib/charts/columns"
-import { heatOf, type Heat } from "@/lib/charts/heat"
+import { heatOf, type Heat } from "./heat"
 import { reach } from "@/lib/charts/lines"
 
 /** Slices of the visible range, and how many on either side the running mean takes in. */

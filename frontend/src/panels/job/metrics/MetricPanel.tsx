@@ -70,6 +70,7 @@ export function MetricPanel({ name, width, height = 230, title: given }: MetricP
             threshold={threshold}
             marks={marks}
             title={title}
+            caption={`${opened.spec.name}: ${title}`}
             quantity={quantity}
             hidden={hiddenSet}
             onHide={(next) => change((now) => ({ hidden: next(now.hidden) }))}

@@ -8,6 +8,7 @@ import { useChart } from "@/hooks/charts/useChart"
 import { useChartSettings } from "@/hooks/charts/useChartSettings"
 import { useMetric } from "@/hooks/charts/useMetricCatalogue"
 import { useReading } from "@/hooks/charts/useReading"
+import { useFeed } from "@/hooks/job/useFeed"
 import { useNothing } from "@/hooks/job/useNothing"
 import { axisView } from "@/lib/charts/axes"
 import { Board } from "@/lib/charts/board"
@@ -39,6 +40,7 @@ function Against({ measure }: { measure: Measure }) {
   const [board] = useState(() => new Board(null))
   const lines = useMemo(() => excessByStaleness(xs, ys), [xs, ys])
   useEffect(() => source.set(lines), [source, lines])
+  const job = useFeed((feed) => feed.job.spec.name)
   const handle = useRef<ChartHandle>(null)
   const nothing = useNothing()
   const read = (staleness.isEmpty || xs.length > 0) && (loss.isEmpty || ys.length > 0)
@@ -59,7 +61,7 @@ function Against({ measure }: { measure: Measure }) {
           <ChartTable title={title} lines={toLines(lines, 0)} view={view} height={HEIGHT} />
         ) : (
           <LineChart
-            source={source} view={view} board={board} title={title} valueTitle="Excess loss" height={HEIGHT}
+            source={source} view={view} board={board} title={title} valueTitle="Excess loss" caption={`${job}: ${title}`} height={HEIGHT}
             hidden={new Set(hidden)} onHide={(next) => change((now) => ({ hidden: next(now.hidden) }))} syncKey="staleness" quantity="loss" threshold={LEVEL} binned handle={handle}
           />
         )}

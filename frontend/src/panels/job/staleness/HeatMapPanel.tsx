@@ -13,7 +13,7 @@ import { useReading } from "@/hooks/charts/useReading"
 import { useNothing } from "@/hooks/job/useNothing"
 import { useKeys } from "@/hooks/useKeys"
 import { shown, wireAxis } from "@/lib/charts/axes"
-import { heatOf, slicesRange, type Heat } from "@/lib/charts/heat"
+import { heatOf, slicesRange, type Heat } from "@/lib/staleness/heat"
 import { reach } from "@/lib/charts/lines"
 import { emptyOf, MEASURES, said, type Measure, type MeasureName } from "@/lib/staleness/stale"
 

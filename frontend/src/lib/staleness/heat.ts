@@ -1,5 +1,5 @@
-import type { Range } from "./axes"
-import type { DataLine } from "./chartData"
+import type { Range } from "@/lib/charts/axes"
+import type { DataLine } from "@/lib/charts/chartData"
 
 export interface Heat {
   /** Workers, ascending. */

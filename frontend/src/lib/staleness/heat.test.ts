@@ -1,6 +1,6 @@
 import { expect, it } from "vitest"
-import type { DataLine } from "./chartData"
-import { emptyColumns, insert } from "./columns"
+import type { DataLine } from "@/lib/charts/chartData"
+import { emptyColumns, insert } from "@/lib/charts/columns"
 import { carried, heatOf, heatShare, middleOf, slicesRange } from "./heat"
 
 const make = (rank: number, source: string, ...given: [x: number, mean: number, count: number, high: number][]): DataLine => {
