@@ -39,7 +39,9 @@ def test_three_workers_are_drawn_as_their_mean_and_range_until_each_is_wanted(op
     with page.expect_download() as download:
         page.get_by_role("menuitem", name="Save as SVG").click()
     picture = download.value.path().read_text()
-    assert all(f">{title}</text>" in picture for title in ("many: Training loss", "Samples", "Training loss")), "the picture and its axes have titles"
+    assert all(f">{title}</text>" in picture for title in ("many: Training loss", "Samples", "Training loss")), (
+        "the picture and its axes have titles"
+    )
     page.get_by_role("radiogroup", name="Lines of the charts").get_by_text("Each worker").click()
     expect(page.get_by_role("img", name=re.compile("^Training loss: worker 0, 150 points.*worker 2, 150 points"))).to_be_visible()
     page.wait_for_url(re.compile("lines=each"))

@@ -1,7 +1,7 @@
 import uPlot from "uplot"
 import type { AxisView } from "@/lib/charts/axes"
 import type { Scale } from "@/lib/charts/lines"
-import { axisTitle, valueUnit, writeTick, type ValueUnit } from "@/lib/charts/units"
+import { axisTitle, valueUnit, writeTick, type ValueUnit } from "@/lib/charts/scales/units"
 import { FONT } from "./picture"
 import { airy, largestOf, type Window } from "./window"
 

@@ -2,7 +2,7 @@ import { Table } from "@mantine/core"
 import { shown, type AxisView } from "@/lib/charts/axes"
 import { columnAt, compact, type Column } from "@/lib/charts/columns"
 import type { ChartLine } from "@/lib/charts/lines"
-import { valueUnit, writeValue, type ValueUnit } from "@/lib/charts/units"
+import { valueUnit, writeValue, type ValueUnit } from "@/lib/charts/scales/units"
 import { formatCount } from "@/lib/format"
 
 interface ChartTableProps {

@@ -1,5 +1,5 @@
 import type { Distribution } from "@/client"
-import { ticksBetween } from "./ticks"
+import { ticksBetween } from "./scales/ticks"
 
 export interface Histogram {
   /** Lower bounds of the bins, ascending, evenly spaced by `width`. */

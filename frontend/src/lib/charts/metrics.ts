@@ -1,6 +1,6 @@
 import type { CatalogueEntry, JobSpec } from "@/client"
 import type { Threshold } from "./lines"
-import { valueUnit, writeValue } from "./units"
+import { valueUnit, writeValue } from "./scales/units"
 
 /** All metrics that the platform measures, in the order in which they are listed. */
 export type Catalogue = readonly CatalogueEntry[]

@@ -1,5 +1,5 @@
 import { formatNumber, NONE } from "@/lib/format"
-import { formatStepped } from "./axes"
+import { formatStepped } from "@/lib/charts/axes"
 
 /** The unit in which one chart writes all of its values, on its axis as in its legend. */
 export interface ValueUnit {
