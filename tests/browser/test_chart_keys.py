@@ -41,7 +41,7 @@ def jobs(client: Client) -> list[Job]:
 
 PAGES = {
     "metrics": ("/jobs/{0}/metrics", "Training loss"),
-    "staleness": ("/jobs/{0}/staleness", "Loss against staleness"),
+    "staleness": ("/jobs/{0}/staleness", "Excess loss against staleness"),
     "compare": ("/compare?jobs={0},{1}&metric=train/loss&target=0.5", "Training loss"),
 }
 WALKS = {**PAGES, "found": ("/jobs/{0}/metrics?q=loss", "Training loss")}

@@ -173,7 +173,7 @@ def test_a_time_that_is_drawn_on_the_heat_map_is_every_chart_s_and_the_other_way
     page.mouse.move(box["x"] + box["width"] * 0.25, box["y"] + 10)
     page.mouse.down()
     page.mouse.move(box["x"] + box["width"] * 0.75, box["y"] + 40, steps=5)
-    expect(page.get_by_text(", of all workers")).to_be_visible()
+    expect(page.get_by_text(", of all workers").first).to_be_visible()
     with page.expect_response(lambda answer: "from=" in answer.url and "train%2Floss" in answer.url):  # not the map's alone
         page.mouse.up()
     page.wait_for_url(lambda address: _width(address) < 1000)

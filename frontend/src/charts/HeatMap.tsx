@@ -1,13 +1,20 @@
-import { useEffect, useRef, useState, type KeyboardEvent, type PointerEvent } from "react"
-import type { Range } from "@/lib/charts/axes"
-import { slicesRange, type Heat } from "@/lib/charts/heat"
-import { heatColor, heatGradient } from "./heatColor"
+import { useComputedColorScheme } from "@mantine/core"
+import { useState, type KeyboardEvent, type PointerEvent } from "react"
+import { shown, type AxisView, type Range } from "@/lib/charts/axes"
+import { middleOf, slicesRange, type Heat } from "@/lib/staleness/heat"
+import { markAt, type Mark } from "@/lib/charts/marks"
+import { ticksBetween } from "@/lib/charts/scales/ticks"
+import { heatGradient } from "./heatColor"
+import { MarksKey } from "./MarksKey"
+import { ROW_PX, spanOf, useCells, type Cell } from "./useCells"
 import classes from "./HeatMap.module.css"
 
 interface HeatMapProps {
   heat: Heat
   label: string
-  formatX: (x: number, step?: number) => string
+  view: AxisView
+  /** Where the axis is time: moments to mark. */
+  marks: readonly Mark[]
   /** With its unit. */
   formatValue: (value: number) => string
   /** Said of a cell without a value. */
@@ -16,21 +23,17 @@ interface HeatMapProps {
   onPick: (range: Range) => void
 }
 
-interface Cell {
-  row: number
-  slice: number
-  /** The slice that several are selected from; undefined: this one alone is looked at. */
-  since?: number | undefined
-}
-
-const ROW_PX = 26
+/** A tick for so many cells: 100 pixels. */
+const CELLS_PER_TICK = 10
 const MOVES: Record<string, [rows: number, slices: number]> = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }
 
-/** Worker by time. A click or Enter on a cell leads to its times, a drag or shift with arrows over several to theirs; arrows go from cell to cell. */
-export function HeatMap({ heat, label, formatX, formatValue, none, onPick }: HeatMapProps) {
-  const { ranks, from, to, slices, highest } = heat
+/** Worker by time, or by another axis. A click or Enter on a cell leads to its times, a drag or shift with arrows over several to theirs; arrows go from cell to cell. */
+export function HeatMap({ heat, label, view, marks, formatValue, none, onPick }: HeatMapProps) {
+  const { ranks, slices } = heat
+  const scheme = useComputedColorScheme("light")
   const [cell, setCell] = useState<Cell | null>(null)
-  const canvas = useCells(heat, cell)
+  const canvas = useCells(heat, cell, marks, scheme)
+  const said = cell && saidOf(heat, cell, { view, marks, formatValue, none })
   const at = (event: PointerEvent<HTMLElement>): Cell => {
     const { left, top, width } = event.currentTarget.getBoundingClientRect()
     return { row: limited(Math.floor((event.clientY - top) / ROW_PX), ranks.length), slice: limited(Math.floor(((event.clientX - left) / width) * slices), slices) }
@@ -65,41 +68,34 @@ export function HeatMap({ heat, label, formatX, formatValue, none, onPick }: Hea
             </span>
           ))}
         </div>
-        <canvas
-          ref={canvas}
-          className={classes.cells}
-          style={{ height: ROW_PX * ranks.length }}
-          role="img"
-          aria-label={label}
-          aria-keyshortcuts="ArrowLeft ArrowRight ArrowUp ArrowDown Shift+ArrowLeft Shift+ArrowRight Enter"
-          tabIndex={0}
-          onPointerDown={onDown}
-          onPointerMove={(event) => setCell({ ...at(event), since: cell?.since })}
-          onPointerUp={(event) => cell?.since !== undefined && pick({ ...at(event), since: cell.since })}
-          onPointerLeave={() => setCell(null)}
-          onPointerCancel={() => setCell(null)}
-          onBlur={() => setCell(null)}
-          onKeyDown={onKey}
-        />
-        <div className={classes.times} aria-hidden>
-          <span>{formatX(from)}</span>
-          <span>{formatX((from + to) / 2)}</span>
-          <span>{formatX(to)}</span>
+        <div className={classes.body}>
+          <canvas
+            ref={canvas}
+            className={classes.cells}
+            style={{ height: ROW_PX * ranks.length }}
+            role="img"
+            aria-label={label}
+            aria-keyshortcuts="ArrowLeft ArrowRight ArrowUp ArrowDown Shift+ArrowLeft Shift+ArrowRight Enter"
+            tabIndex={0}
+            onPointerDown={onDown}
+            onPointerMove={(event) => setCell({ ...at(event), since: cell?.since })}
+            onPointerUp={(event) => cell?.since !== undefined && pick({ ...at(event), since: cell.since })}
+            onPointerLeave={() => setCell(null)}
+            onPointerCancel={() => setCell(null)}
+            onBlur={() => setCell(null)}
+            onKeyDown={onKey}
+          />
+          {cell && (
+            <div className={classes.tooltip} style={{ top: ROW_PX * (cell.row + 1) + 6, left: `${middle(cell, slices)}%`, transform: `translateX(-${middle(cell, slices)}%)` }} aria-hidden>
+              {said}
+            </div>
+          )}
         </div>
+        <Ticks heat={heat} view={view} />
       </div>
-      <div className={classes.foot}>
-        <span className={classes.scale}>
-          0 <i style={{ background: heatGradient() }} aria-hidden /> {formatValue(highest)}
-        </span>
-        <span aria-live="polite">{cell ? told(heat, cell, { formatX, formatValue, none }) : "Select a cell, or drag over several, to see their time on all charts"}</span>
-      </div>
+      <Foot {...{ heat, marks, formatValue, said }} />
     </div>
   )
-}
-
-/** The first and the last slice that are selected. */
-function spanOf({ slice, since = slice }: Cell): [first: number, last: number] {
-  return [Math.min(slice, since), Math.max(slice, since)]
 }
 
 function moved(before: Cell | null, [rows, slices]: [rows: number, slices: number], extending: boolean, heat: Heat): Cell {
@@ -108,48 +104,51 @@ function moved(before: Cell | null, [rows, slices]: [rows: number, slices: numbe
   return { row: limited(before.row + rows, heat.ranks.length), slice: limited(before.slice + slices, heat.slices), since }
 }
 
-function told(heat: Heat, cell: Cell, { formatX, formatValue, none }: Pick<HeatMapProps, "formatX" | "formatValue" | "none">): string {
+function saidOf(heat: Heat, cell: Cell, { view, marks, formatValue, none }: Pick<HeatMapProps, "view" | "marks" | "formatValue" | "none">): string {
   const [first, last] = spanOf(cell)
   const { from, to } = slicesRange(heat, first, last)
-  const when = `${formatX(from, to - from)} to ${formatX(to, to - from)}`
+  const [begin, end] = [from, to].map((x) => view.format(shown(x, view), (to - from) / view.unit)) as [string, string]
+  const when = `${begin} to ${end}`
   if (first < last) return `${when}, of all workers`
-  const value = heat.values[cell.row]?.[cell.slice] ?? null
-  return `worker ${heat.ranks[cell.row]}, ${when}: ${value === null ? none : formatValue(value)}`
+  const mark = markAt(marks, (from + to) / 2, (to - from) / 2)
+  const [value, next] = [heat.values, heat.shown].map((rows) => rows[cell.row]?.[cell.slice] ?? null) as [number | null, number | null]
+  const told = value !== null ? formatValue(value) : next === null ? none : `${none}, the next ${formatValue(next)}`
+  return `worker ${heat.ranks[cell.row]}, ${when}: ${told}${mark ? `; ${mark.text}` : ""}`
 }
 
-/** Draws the cells, and a frame around the one that is looked at, or around all of the times that are selected. */
-function useCells(heat: Heat, selected: Cell | null) {
-  const canvas = useRef<HTMLCanvasElement>(null)
-  const [width, setWidth] = useState(0)
-  useEffect(() => {
-    const observer = new ResizeObserver(([entry]) => setWidth(entry!.contentRect.width))
-    observer.observe(canvas.current!)
-    return () => observer.disconnect()
-  }, [])
-  useEffect(() => {
-    const { current } = canvas
-    const context = current?.getContext("2d")
-    if (!current || !context || width === 0) return
-    const ratio = devicePixelRatio
-    current.width = width * ratio
-    current.height = ROW_PX * heat.ranks.length * ratio
-    context.scale(ratio, ratio)
-    const across = width / heat.slices
-    heat.values.forEach((cells, row) =>
-      cells.forEach((value, slice) => {
-        if (value === null) return
-        context.fillStyle = heatColor(heat.highest > 0 ? value / heat.highest : 0)
-        context.fillRect(slice * across, row * ROW_PX + 1, across + 0.6, ROW_PX - 2)
-      }),
-    )
-    if (!selected) return
-    context.strokeStyle = getComputedStyle(current).color
-    context.lineWidth = 2
-    const [first, last] = spanOf(selected)
-    const [row, rows] = first < last ? [0, heat.ranks.length] : [selected.row, 1]
-    context.strokeRect(first * across, row * ROW_PX + 1, Math.max((last - first + 1) * across, 4), rows * ROW_PX - 2)
-  }, [heat, selected, width])
-  return canvas
+function Foot({ heat, marks, formatValue, said }: Pick<HeatMapProps, "heat" | "marks" | "formatValue"> & { said: string | null }) {
+  const scheme = useComputedColorScheme("light")
+  return (
+    <div className={classes.foot}>
+      <span className={classes.scale}>
+        0 <i style={{ background: heatGradient(scheme) }} aria-hidden />
+        <span>{formatValue(middleOf(heat))}</span> <span>{formatValue(heat.highest)}</span>
+      </span>
+      <MarksKey marks={marks} />
+      <span className={classes.said} aria-live="polite">
+        {said ?? "Select a cell, or drag over several, to see their range on all charts"}
+      </span>
+    </div>
+  )
+}
+
+/** The middle of a cell, in percent of the width. */
+function middle({ slice }: Cell, slices: number): number {
+  return (100 * (slice + 0.5)) / slices
+}
+
+function Ticks({ heat: { from, to, slices }, view }: { heat: Heat; view: AxisView }) {
+  const [begin, end] = [shown(from, view), shown(to, view)]
+  const { places, step } = ticksBetween(begin, end, Math.max(2, slices / CELLS_PER_TICK), view.wire === "time")
+  return (
+    <div className={classes.ticks} aria-hidden>
+      {places.map((place) => (
+        <span key={place} style={{ left: `${(100 * (place - begin)) / (end - begin)}%` }}>
+          {view.format(place, step)}
+        </span>
+      ))}
+    </div>
+  )
 }
 
 function limited(index: number, length: number): number {

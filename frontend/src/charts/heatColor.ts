@@ -1,14 +1,20 @@
-/** Cividis, which reads the same with and without full colour sight, from low to high. */
-const STOPS = [[0, 32, 76], [55, 79, 107], [107, 110, 112], [156, 143, 113], [208, 180, 97], [255, 234, 70]] as const
+import type { Scheme } from "./palette"
+
+/** One hue from little to much: ever darker on a light page, ever lighter on a dark one, so that much stands out on both. */
+const STOPS = {
+  light: [[222, 238, 244], [159, 207, 220], [88, 165, 186], [29, 117, 144], [10, 72, 95], [4, 34, 48]],
+  dark: [[32, 56, 68], [33, 87, 105], [46, 127, 149], [91, 176, 195], [165, 219, 228], [240, 251, 253]],
+} as const
 
 /** `share`: 0 to 1. */
-export function heatColor(share: number): string {
-  const at = Math.min(1, Math.max(0, share)) * (STOPS.length - 1)
-  const low = Math.min(STOPS.length - 2, Math.floor(at))
-  const mixed = STOPS[low]!.map((part, index) => Math.round(part + (STOPS[low + 1]![index]! - part) * (at - low)))
+export function heatColor(share: number, scheme: Scheme): string {
+  const stops = STOPS[scheme]
+  const at = Math.min(1, Math.max(0, share)) * (stops.length - 1)
+  const low = Math.min(stops.length - 2, Math.floor(at))
+  const mixed = stops[low]!.map((part, index) => Math.round(part + (stops[low + 1]![index]! - part) * (at - low)))
   return `rgb(${mixed.join(" ")})`
 }
 
-export function heatGradient(): string {
-  return `linear-gradient(to right, ${STOPS.map((stop) => `rgb(${stop.join(" ")})`).join(", ")})`
+export function heatGradient(scheme: Scheme): string {
+  return `linear-gradient(to right, ${STOPS[scheme].map((stop) => `rgb(${stop.join(" ")})`).join(", ")})`
 }

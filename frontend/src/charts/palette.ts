@@ -1,19 +1,21 @@
 /**
- * Okabe and Ito's colours, which colour-blind readers can tell apart, made dark (or light) enough for 3:1 on the card.
- * Dashes tell lines apart without any colour.
+ * Twelve colours, any two at least 23 apart in CIEDE2000, with a contrast of 3:1 to the card. The first four are Okabe and Ito's, which
+ * colour-blind readers can tell apart. Dashes tell lines apart without any colour.
  */
-const LIGHT = ["#0072b2", "#d55e00", "#00805c", "#b8478f", "#8f6400", "#2583b8", "#6d4bb5", "#4d5963"]
-const DARK = ["#56b4e9", "#ff8c42", "#2fc99a", "#e69bc8", "#eac043", "#8fd0f5", "#b79cf2", "#b4c0ca"]
+export const LIGHT = ["#0072b2", "#d55e00", "#00805c", "#b8478f", "#9c9000", "#3c24c0", "#84180c", "#9c9090", "#9c78fc", "#fc1848", "#54480c", "#484854"]
+export const DARK = ["#56b4e9", "#ff8c42", "#2fc99a", "#e69bc8", "#ccf000", "#7860f0", "#fc1848", "#e4d8cc", "#9c7818", "#248484", "#847878", "#549000"]
+/** The line that is about all workers has the colour of the platform. */
+const OF_ALL = { light: "#0b7285", dark: "#66c2d2" }
 const DASHES = [[], [7, 3], [2, 3], [9, 3, 2, 3]]
 
 export type Scheme = "light" | "dark"
 
 export function seriesColor(index: number, scheme: Scheme): string {
   const colors = scheme === "dark" ? DARK : LIGHT
-  return colors[index % colors.length]!
+  return index < 0 ? OF_ALL[scheme] : colors[index % colors.length]!
 }
 
-/** With the colour it tells 32 lines apart. */
+/** With the colour it tells 48 lines apart. */
 export function seriesDash(index: number): number[] {
-  return DASHES[(index + Math.floor(index / LIGHT.length)) % DASHES.length]!
+  return index < 0 ? [] : DASHES[(index + Math.floor(index / LIGHT.length)) % DASHES.length]!
 }

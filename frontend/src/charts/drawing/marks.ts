@@ -1,5 +1,6 @@
 import type uPlot from "uplot"
 import type { Threshold } from "@/lib/charts/lines"
+import type { Mark, MarkKind } from "@/lib/charts/marks"
 
 const SIZE = 3.5
 /** CSS pixels: numbers closer than this would lie over each other. */
@@ -42,6 +43,32 @@ export function drawCross({ ctx, bbox }: uPlot, x: number): void {
   ctx.moveTo(x + size, y - size)
   ctx.lineTo(x - size, y + size)
   ctx.stroke()
+}
+
+/** Variables of the page's colours, and CSS pixels of dashes. */
+const LOOKS: Record<MarkKind, { color: string; dash: number[] }> = {
+  checkpoint: { color: "--mantine-color-dimmed", dash: [1, 3] },
+  failure: { color: "--gs-bad", dash: [] },
+  restart: { color: "--gs-wait", dash: [5, 3] },
+}
+
+/** Lines from top to bottom where something happened to the job; `place` gives device pixels from the left, `box` those of the drawing. */
+export function drawMarks(ctx: CanvasRenderingContext2D, marks: readonly Mark[], place: (x: number) => number, box: { left: number; top: number; width: number; height: number }): void {
+  const css = getComputedStyle(document.documentElement)
+  const ratio = devicePixelRatio
+  ctx.save()
+  ctx.lineWidth = 1.5 * ratio
+  for (const { x, kind } of marks) {
+    const at = place(x)
+    if (!(at >= box.left && at <= box.left + box.width)) continue
+    ctx.strokeStyle = css.getPropertyValue(LOOKS[kind].color)
+    ctx.setLineDash(LOOKS[kind].dash.map((length) => length * ratio))
+    ctx.beginPath()
+    ctx.moveTo(at, box.top)
+    ctx.lineTo(at, box.top + box.height)
+    ctx.stroke()
+  }
+  ctx.restore()
 }
 
 export function drawThreshold(plot: uPlot, { value, label }: Threshold, font: string): void {

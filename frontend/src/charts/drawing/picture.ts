@@ -3,7 +3,8 @@ import { seriesColor, seriesDash, type Scheme } from "@/charts/palette"
 import { shown, type AxisView, type Range } from "@/lib/charts/axes"
 import { after } from "@/lib/charts/columns"
 import { gapOf, type ChartLine, type Scale, type Threshold } from "@/lib/charts/lines"
-import { drawCross, drawOdd, drawThreshold } from "./marks"
+import type { Mark } from "@/lib/charts/marks"
+import { drawCross, drawMarks, drawOdd, drawThreshold } from "./marks"
 import { fill, stroke } from "./strokes"
 import { joined, lonely, traceBand, traceColumns, traceMeans, type Place } from "./trace"
 
@@ -11,17 +12,20 @@ import { joined, lonely, traceBand, traceColumns, traceMeans, type Place } from 
 export interface Picture {
   lines: readonly ChartLine[]
   view: AxisView
+  /** Names the values, and their quantity, of which the values in sight choose the unit. */
+  title: string
+  quantity: string
   /** Visible range, in the units of the server; null: all. */
   range: Range | null
   scale: Scale
   threshold: Threshold | null
+  /** Over time: moments to mark. */
+  marks?: readonly Mark[]
   scheme: Scheme
-  /** Columns are points on their own, with nothing between them. */
-  scattered: boolean
 }
 
 export const FONT = "11px 'Inter Variable', system-ui, sans-serif"
-const FAINT = 0.45
+const FAINT = 0.35
 const BAND = 0.14
 /** Lines with fewer columns in sight have a dot at each. */
 const FEW = 40
@@ -63,14 +67,17 @@ export interface Drawn {
 /** Draws the lines into the plot whose axes uPlot has drawn. */
 export function drawPicture(plot: uPlot, picture: Picture): Drawn[] {
   const drawn = clipped(plot, () => picture.lines.map((line) => drawWhole(plot, picture, line)))
+  const { min, max } = plot.scales.x as { min: number; max: number }
+  const { left, width } = plot.bbox
+  drawMarks(plot.ctx, picture.marks ?? [], (x) => left + (width * (shown(x, picture.view) - min)) / (max - min), plot.bbox)
   if (picture.threshold) drawThreshold(plot, picture.threshold, FONT)
   return drawn
 }
 
 /** Draws what has come to the lines since, into axes that have stayed as they were; null: only drawing all anew gives the picture. */
 export function drawAdded(plot: uPlot, picture: Picture, before: readonly Drawn[]): Drawn[] | null {
-  const { lines, scattered } = picture
-  if (scattered || lines.length !== before.length || !lines.every((line, index) => goesOn(line, before[index]!))) return null
+  const { lines } = picture
+  if (lines.length !== before.length || !lines.every((line, index) => goesOn(line, before[index]!))) return null
   return clipped(plot, () => lines.map((line, index) => drawRest(plot, picture, line, before[index]!)))
 }
 
@@ -96,14 +103,10 @@ function drawWhole(plot: uPlot, picture: Picture, line: ChartLine): Drawn {
   const gap = gapOf(picture.view, columns)
   const place = placeOf(plot, picture, line, gap)
   const few = place.to - place.from < FEW
-  let inked = 0
   plot.ctx.strokeStyle = plot.ctx.fillStyle = seriesColor(index, picture.scheme)
-  if (picture.scattered) dots(plot, line, place, range(place))
-  else {
-    inked = drawLine(plot, line, place)
-    dots(plot, line, place, few ? range(place) : lonely(columns, place))
-    crosses(plot, picture, line, place)
-  }
+  const inked = drawLine(plot, line, place)
+  dots(plot, line, place, few ? range(place) : lonely(columns, place))
+  crosses(plot, picture, line, place)
   return { line, count: line.means.length, gap, dotted: few, inked }
 }
 

@@ -1,9 +1,9 @@
 import uPlot from "uplot"
-import { formatStepped, type AxisView } from "@/lib/charts/axes"
+import type { AxisView } from "@/lib/charts/axes"
 import type { Scale } from "@/lib/charts/lines"
-import { formatNumber } from "@/lib/format"
+import { axisTitle, valueUnit, writeTick, type ValueUnit } from "@/lib/charts/scales/units"
 import { FONT } from "./picture"
-import { airy, type Window } from "./window"
+import { airy, largestOf, type Window } from "./window"
 
 export interface Cursor {
   /** As it is shown. */
@@ -16,6 +16,8 @@ export interface Cursor {
 export interface PlotOptions {
   view: AxisView
   scale: Scale
+  title: string
+  quantity: string
   /** Charts with the same key share the cross-hair. */
   syncKey: string
   window: () => Window
@@ -30,13 +32,19 @@ export interface PlotOptions {
 /** uPlot's enum is `const`, which no single-file compiler can read. */
 const DISTRIBUTION = { linear: 1, log: 3, symlog: 4 } as unknown as Record<Scale, uPlot.Scale.Distr>
 const NARROWEST_PX = 4
+/** CSS pixels: least width of the words at the values' axis, so that charts above each other mostly begin at one place. */
+const NARROWEST_AXIS = 38
+const GAP = 10
+const OVERHANG = 22
+const TITLE_SIZE = 18
 
 /** uPlot draws axes, grid and cursor and lets a range be selected; the lines are columns, which `draw` draws. */
 export function plotOptions(given: PlotOptions): Omit<uPlot.Options, "width" | "height"> {
-  const { view, scale, syncKey, window, draw, onCursor, onSelect, onReset } = given
+  const { view, scale, title, quantity, syncKey, window, draw, onCursor, onSelect, onReset } = given
   const axis = axisStyle()
+  const unit = (): ValueUnit => valueUnit(quantity, largestOf(window()))
   return {
-    padding: [10, 22, 0, 0],
+    padding: [10, overhang, 0, 0],
     legend: { show: false },
     cursor: {
       sync: { key: syncKey, setSeries: false, filters: { pub: hovers, sub: hovers } },
@@ -46,11 +54,16 @@ export function plotOptions(given: PlotOptions): Omit<uPlot.Options, "width" | "
     },
     scales: {
       x: { time: view.axis === "wall", range: () => window().x },
-      y: { distr: DISTRIBUTION[scale], log: 10, asinh: thresholdOf(window().y), range: () => airy(window().y, scale) },
+      y: { distr: DISTRIBUTION[scale], log: 10, asinh: thresholdOf(window()), range: () => airy(window().y, scale) },
     },
     axes: [
-      { ...axis, values: (_, ticks, _axis, _space, step) => ticks.map((tick) => view.format(tick, step)), space: 70, size: 28 },
-      { ...axis, values: (_, ticks, _axis, _space, step) => (ticks as (number | null)[]).map((tick) => (tick === null ? "" : scale === "linear" ? formatStepped(tick, step) : formatNumber(tick))), size: 52 },
+      { ...axis, label: view.label, values: (_, ticks, _axis, _space, step) => ticks.map((tick) => view.format(tick, step)), space: 70, size: 24 },
+      {
+        ...axis,
+        label: (plot) => fitting(plot, title, unit()),
+        values: (_, ticks, _axis, _space, step) => (ticks as (number | null)[]).map((tick) => (tick === null ? "" : writeTick(tick, scale === "linear" ? step : null, unit()))),
+        size: (plot, words) => Math.max(NARROWEST_AXIS, GAP + widest(plot, words)),
+      },
     ],
     series: [{}, { paths: () => null, points: { show: false } }],
     hooks: {
@@ -74,7 +87,28 @@ function axisStyle(): uPlot.Axis {
     grid: { stroke: css.getPropertyValue("--gs-grid"), width: 1 },
     ticks: { show: false },
     gap: 6,
+    labelFont: FONT,
+    labelSize: TITLE_SIZE,
+    labelGap: 2,
   }
+}
+
+/** CSS pixels that the longest of these words takes. */
+function widest({ ctx }: uPlot, words: readonly (string | null)[] | null): number {
+  ctx.font = FONT
+  return Math.max(0, ...(words ?? []).map((word) => ctx.measureText(word ?? "").width))
+}
+
+/** CSS pixels to the right of the axis, where half of the last tick's words can stand. */
+function overhang(plot: uPlot): number {
+  const { _values: words } = plot.axes[0] as { _values?: (string | null)[] | null }
+  return Math.max(OVERHANG, widest(plot, words ?? null) / 2 + 4)
+}
+
+/** The title of the values' axis; its unit alone where the title is longer than the axis. */
+function fitting(plot: uPlot, title: string, unit: ValueUnit): string {
+  const whole = axisTitle(title, unit)
+  return widest(plot, [whole]) <= plot.bbox.height / devicePixelRatio ? whole : unit.name
 }
 
 /** The cross-hair alone is shared by uPlot; ranges are by the page, which keeps them in its address. */
@@ -89,7 +123,7 @@ function selected(plot: uPlot, onSelect: PlotOptions["onSelect"]): void {
 }
 
 /** Below a thousandth of what is largest, a symmetric logarithm is linear. */
-function thresholdOf([low, high]: [number, number]): number {
-  const largest = Math.max(Math.abs(low), Math.abs(high))
+function thresholdOf(window: Window): number {
+  const largest = largestOf(window)
   return largest > 0 ? 10 ** Math.floor(Math.log10(largest) - 3) : 1
 }

@@ -12,7 +12,7 @@ const until = (last: number, value = 1, range: Picture["range"] = null): Picture
     insert(columns, { x, first: y, low: y, high: y, last: y, mean: y, count: 1, odd: 0 })
   }
   const lines = toLines([{ source: "worker-0", rank: 0, columns, total: last + 1, latest: value }], 0)
-  return { lines, view: axisView("step", 0, null), range, scale: "linear", threshold: null, scheme: "light", scattered: false }
+  return { lines, view: axisView("step", 0, null), title: "", quantity: "", range, scale: "linear", threshold: null, scheme: "light" }
 }
 
 it("shows from the first point to the last, and their extremes", () => {

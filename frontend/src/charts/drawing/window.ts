@@ -25,6 +25,11 @@ export function windowOf({ lines, view, range, scale, threshold }: Picture, befo
   return before && same(x, before.x) && fits(y, before.y, scale) ? before : { x, y }
 }
 
+/** The greatest absolute value in sight. */
+export function largestOf({ y: [low, high] }: Window): number {
+  return Math.max(Math.abs(low), Math.abs(high))
+}
+
 function withMargin([from, to]: [number, number], before: [number, number]): [number, number] {
   if (from !== before[0]) return [from, to]
   const margin = MARGIN * (to - from)

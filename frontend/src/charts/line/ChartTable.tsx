@@ -2,12 +2,14 @@ import { Table } from "@mantine/core"
 import { shown, type AxisView } from "@/lib/charts/axes"
 import { columnAt, compact, type Column } from "@/lib/charts/columns"
 import type { ChartLine } from "@/lib/charts/lines"
+import { valueUnit, writeValue, type ValueUnit } from "@/lib/charts/scales/units"
+import { formatCount } from "@/lib/format"
 
 interface ChartTableProps {
   title: string
   lines: readonly ChartLine[]
   view: AxisView
-  formatY: (y: number) => string
+  quantity?: string
   height: number
 }
 
@@ -16,7 +18,9 @@ const ROWS = 40
 const HEADS = ["Line", "From", "First", "Lowest", "Highest", "Last", "Mean", "Points", "Not finite"]
 
 /** A chart's values, in numbers. */
-export function ChartTable({ title, lines, view, formatY, height }: ChartTableProps) {
+export function ChartTable({ title, lines, view, quantity = "", height }: ChartTableProps) {
+  const rows = lines.map((line) => ({ line, columns: rowsOf(line) }))
+  const unit = valueUnit(quantity, largest(rows.flatMap(({ columns }) => columns)))
   return (
     <Table.ScrollContainer minWidth={560} mah={height} type="native" role="region" tabIndex={0} aria-label={`${title} in numbers`}>
       <Table verticalSpacing={3} stickyHeader>
@@ -27,7 +31,7 @@ export function ChartTable({ title, lines, view, formatY, height }: ChartTablePr
             ))}
           </Table.Tr>
         </Table.Thead>
-        <Table.Tbody className="numbers">{lines.map((line) => rowsOf(line).map((column, index) => <Row key={`${line.label} ${index}`} {...{ line, column, view, formatY }} />))}</Table.Tbody>
+        <Table.Tbody className="numbers">{rows.map(({ line, columns }) => columns.map((column, index) => <Row key={`${line.label} ${index}`} {...{ line, column, view, unit }} />))}</Table.Tbody>
       </Table>
     </Table.ScrollContainer>
   )
@@ -38,17 +42,21 @@ function rowsOf({ columns }: ChartLine): Column[] {
   return few.x.map((_, index) => columnAt(few, index))
 }
 
-function Row({ line, column, view, formatY }: { line: ChartLine; column: Column; view: AxisView; formatY: (y: number) => string }) {
+function largest(columns: readonly Column[]): number {
+  return columns.reduce((most, { low, high }) => Math.max(most, Math.abs(low) || 0, Math.abs(high) || 0), 0)
+}
+
+function Row({ line, column, view, unit }: { line: ChartLine; column: Column; view: AxisView; unit: ValueUnit }) {
   const { x, first, low, high, last, mean, count, odd } = column
   return (
     <Table.Tr>
       <Table.Td>{line.label}</Table.Td>
       <Table.Td>{view.format(shown(x, view))}</Table.Td>
       {[first, low, high, last, mean].map((value, index) => (
-        <Table.Td key={index}>{formatY(value)}</Table.Td>
+        <Table.Td key={index}>{writeValue(value, unit)}</Table.Td>
       ))}
-      <Table.Td>{count}</Table.Td>
-      <Table.Td>{odd}</Table.Td>
+      <Table.Td>{formatCount(count)}</Table.Td>
+      <Table.Td>{formatCount(odd)}</Table.Td>
     </Table.Tr>
   )
 }

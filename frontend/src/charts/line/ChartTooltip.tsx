@@ -2,12 +2,16 @@ import type { Scheme } from "@/charts/palette"
 import type { AxisView } from "@/lib/charts/axes"
 import { shown } from "@/lib/charts/axes"
 import type { Hovered } from "@/lib/charts/hover"
+import type { Mark } from "@/lib/charts/marks"
+import { sayValue, writeValue, type ValueUnit } from "@/lib/charts/scales/units"
+import { formatCount } from "@/lib/format"
 import { Sample } from "./Legend"
 import classes from "./ChartTooltip.module.css"
 
 /** Values of the lines at the pointer, and their place on the chart. */
 export interface Pointed {
   hovered: readonly Hovered[]
+  mark: Mark | null
   /** The pointer's place, as a share of the chart's width, and in CSS pixels from its top edge. */
   share: number
   top: number
@@ -15,12 +19,14 @@ export interface Pointed {
 
 interface ChartTooltipProps extends Pointed {
   view: AxisView
-  formatY: (y: number) => string
+  unit: ValueUnit
   scheme: Scheme
-  /** Each column is one point. */
-  scattered: boolean
+  /** Each column is a bin of values, with the interval of its mean. */
+  binned: boolean
 }
 
+const IN_COLUMNS = ["lowest", "mean", "highest", "points"]
+const IN_BINS = ["from", "mean", "to", "values"]
 /** Most lines that the tooltip names. */
 const ROWS = 12
 /** A column further away than this is shown with its own place. */
@@ -28,8 +34,8 @@ const BESIDE_PX = 4
 const BELOW_POINTER_PX = 16
 
 /** The values at the pointer: one, or the lowest, the mean and the highest of the points that share a pixel column. */
-export function ChartTooltip({ hovered, share, top, view, formatY, scheme, scattered }: ChartTooltipProps) {
-  const rows = hovered.slice(0, scattered ? 1 : ROWS)
+export function ChartTooltip({ hovered, mark, share, top, view, unit, scheme, binned }: ChartTooltipProps) {
+  const rows = hovered.slice(0, ROWS)
   const [first] = rows
   if (!first) return null
   const several = rows.some(({ column: { low, high, count } }) => count > 1 || low < high)
@@ -44,7 +50,7 @@ export function ChartTooltip({ hovered, share, top, view, formatY, scheme, scatt
             <th className={classes.x}>
               {view.label} {at(first.column.x)}
             </th>
-            {several ? ["lowest", "mean", "highest", "points"].map((head) => <th key={head}>{head}</th>) : <th />}
+            {several ? (binned ? IN_BINS : IN_COLUMNS).map((head) => <th key={head}>{head}</th>) : <th />}
             {smoothed && <th>smoothed</th>}
           </tr>
         </thead>
@@ -55,17 +61,18 @@ export function ChartTooltip({ hovered, share, top, view, formatY, scheme, scatt
                 <Sample index={line.index} scheme={scheme} /> {line.label}
                 {away > BESIDE_PX && column.x !== first.column.x && <span className={classes.beside}> at {at(column.x)}</span>}
               </td>
-              {several && <td>{formatY(column.low)}</td>}
-              <td className={classes.mean}>{formatY(column.mean)}</td>
-              {several && <td>{formatY(column.high)}</td>}
-              {several && <td>{line.spread ? "" : column.count}</td>}
-              {smoothed && <td>{formatY(drawn)}</td>}
+              {several && <td>{writeValue(column.low, unit)}</td>}
+              <td className={classes.mean}>{sayValue(column.mean, unit)}</td>
+              {several && <td>{writeValue(column.high, unit)}</td>}
+              {several && <td>{line.spread && !binned ? "" : formatCount(column.count)}</td>}
+              {smoothed && <td>{writeValue(drawn, unit)}</td>}
               {column.odd > 0 && <td className={classes.odd}>{column.odd === column.count ? "not finite" : `${column.odd} not finite`}</td>}
             </tr>
           ))}
         </tbody>
       </table>
-      {rows.length < hovered.length && !scattered && <div className={classes.beside}>and {hovered.length - rows.length} more lines</div>}
+      {mark && <div className={classes.mark}>{mark.text}</div>}
+      {rows.length < hovered.length && <div className={classes.beside}>and {hovered.length - rows.length} more lines</div>}
     </div>
   )
 }

@@ -1,8 +1,10 @@
 import { memo, type MouseEvent } from "react"
+import { MarksKey } from "@/charts/MarksKey"
 import { seriesColor, seriesDash, type Scheme } from "@/charts/palette"
 import type { Range } from "@/lib/charts/axes"
 import { nearest } from "@/lib/charts/columns"
 import { lastOf, type ChartLine } from "@/lib/charts/lines"
+import type { Mark } from "@/lib/charts/marks"
 import { formatCount, NONE } from "@/lib/format"
 import classes from "./Legend.module.css"
 
@@ -11,13 +13,14 @@ export type NextHidden = (now: readonly string[]) => string[]
 
 interface LegendProps {
   lines: readonly ChartLine[]
+  marks?: readonly Mark[]
   hidden: ReadonlySet<string>
   /** The x under the cursor, in the units of the server, or null: then the latest values stand here. */
   at: number | null
   /** Visible range; null: all. */
   range: Range | null
-  /** Columns are points on their own, of which none is the latest: then their number stands here. */
-  scattered: boolean
+  /** Columns are bins of values, of which none is the latest: then their number stands here. */
+  binned: boolean
   formatX: (x: number) => string
   formatY: (y: number) => string
   onHide: (next: NextHidden) => void
@@ -25,9 +28,9 @@ interface LegendProps {
 }
 
 /** Click a name to hide its line or show it again; with alt or shift, to see no other. */
-export function Legend({ lines, hidden, at, range, scattered, formatX, formatY, onHide, scheme }: LegendProps) {
+export function Legend({ lines, marks = [], hidden, at, range, binned, formatX, formatY, onHide, scheme }: LegendProps) {
   const labels = lines.map(({ label }) => label)
-  const values = lines.map((line) => (scattered ? formatCount(line.columns.x.length) : told(valueAt(line, at, range), formatY)))
+  const values = lines.map((line) => (binned && at === null ? formatCount(line.total) : told(valueAt(line, at, range), formatY)))
   return (
     <div className={classes.legend}>
       {lines.map((line, index) => (
@@ -44,7 +47,8 @@ export function Legend({ lines, hidden, at, range, scattered, formatX, formatY, 
           {line.odd > 0 && <span className={classes.odd}>{formatCount(line.odd)} not finite</span>}
         </button>
       ))}
-      <span className={classes.at}>{scattered ? "points" : at === null ? (range ? "last in this range" : "latest") : `mean at ${formatX(xOf(lines, hidden, at))}`}</span>
+      <MarksKey marks={marks} />
+      <span className={classes.at}>{at === null ? (binned ? "values" : range ? "last in this range" : "latest") : `mean at ${formatX(xOf(lines, hidden, at))}`}</span>
     </div>
   )
 }

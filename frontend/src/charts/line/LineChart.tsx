@@ -4,6 +4,7 @@ import { useCallback, useEffect, useImperativeHandle, useRef, useState, useSyncE
 import type uPlot from "uplot"
 import type { Picture } from "@/charts/drawing/picture"
 import type { Cursor } from "@/charts/drawing/plot"
+import { largestOf, windowOf } from "@/charts/drawing/window"
 import { every } from "@/lib/browser/every"
 import { shown, unshown, type AxisView, type Range } from "@/lib/charts/axes"
 import type { Board } from "@/lib/charts/board"
@@ -11,7 +12,8 @@ import type { DataLine } from "@/lib/charts/chartData"
 import { CHART_SHORTCUTS, movedByKey } from "@/lib/charts/chartKeys"
 import { hoveredAt } from "@/lib/charts/hover"
 import { isEmptyIn, reach, toLines, type ChartLine, type Scale, type Threshold } from "@/lib/charts/lines"
-import { NONE } from "@/lib/format"
+import { markAt, type Mark } from "@/lib/charts/marks"
+import { valueUnit, writeValue, type ValueUnit } from "@/lib/charts/scales/units"
 import { ChartTooltip, type Pointed } from "./ChartTooltip"
 import { imageOf, svgOf } from "./export"
 import { Legend, type NextHidden } from "./Legend"
@@ -39,35 +41,47 @@ interface LineChartProps {
   smoothing?: number
   scale?: Scale
   threshold?: Threshold | null
+  /** Moments to mark, where the axis is time. */
+  marks?: readonly Mark[]
   /** Subject of the chart, for people who cannot see it: its lines are named after it. */
   title: string
-  formatY: (y: number) => string
+  /** Title of the values' axis, where it is not that of the chart. */
+  valueTitle?: string
+  /** Title of pictures, which stand without the page around them. */
+  caption?: string
+  /** Unit of the values in the catalogue of metrics, or "share". */
+  quantity?: string
   hidden: ReadonlySet<string>
   onHide: (next: NextHidden) => void
   /** Charts with the same key share the cross-hair. */
   syncKey: string
   height?: number
-  scattered?: boolean
+  /** Columns are bins of values, not the course of a line. */
+  binned?: boolean
   /** Said in a range in which there is no point. */
   nothingHere?: ReactNode
   handle?: Ref<ChartHandle>
 }
 
+/** The tooltip says the mark within so many pixels of the pointer. */
+const MARK_PX = 5
 const SAID_EVERY_MS = 1000
+const NO_MARKS: readonly Mark[] = []
 
 /** Lines over one axis, drawn as their source changes. Drag selects a range, shift-drag moves it, double click shows all; so do keys and fingers. */
-export function LineChart({ source, view, board, smoothing = 0, scale = "linear", threshold = null, hidden, height = 230, ...props }: LineChartProps) {
-  const { title, formatY, onHide, syncKey, scattered = false, nothingHere, handle } = props
+export function LineChart({ source, view, board, smoothing = 0, scale = "linear", threshold = null, marks = NO_MARKS, hidden, height = 230, ...props }: LineChartProps) {
+  const { title, valueTitle = title, caption = title, quantity = "", onHide, syncKey, binned = false, nothingHere, handle } = props
   const scheme = useComputedColorScheme("light")
   const lines = useLines(source, smoothing)
   const range = useSyncExternalStore(board.subscribeResting, board.getResting)
   const isEmpty = useSyncExternalStore(source.subscribe, () => range !== null && isEmptyIn(source.lines, range))
-  const pointer = usePointer(lines, hidden, view)
+  const pointer = usePointer(lines, hidden, view, marks)
   const picture = useCallback((): Picture => {
     const all = toLines(source.lines, smoothing)
     const visible = all.filter(({ label }) => !hidden.has(label))
-    return { lines: visible, view, range: board.get(), scale, threshold, scheme, scattered }
-  }, [source, smoothing, hidden, view, board, scale, threshold, scheme, scattered])
+    return { lines: visible, view, title: valueTitle, quantity, range: board.get(), scale, threshold, marks, scheme }
+  }, [source, smoothing, hidden, view, valueTitle, quantity, board, scale, threshold, marks, scheme])
+  const unit = valueUnit(quantity, largestOf(windowOf(picture())))
   const subscribe = useCallback(
     (listener: () => void) => {
       listener()
@@ -85,8 +99,8 @@ export function LineChart({ source, view, board, smoothing = 0, scale = "linear"
   usePan(element, visible, board.set)
   useTouch(element, visible, board.set)
   useImperativeHandle(handle, () => ({
-    png: () => imageOf(plot.current!, title, picture()),
-    svg: () => svgOf(plot.current!, title, picture()),
+    png: () => imageOf(plot.current!, caption, picture()),
+    svg: () => svgOf(plot.current!, caption, picture()),
   }))
   return (
     <div className={classes.chart} onMouseEnter={pointer.onEnter} onMouseLeave={pointer.onLeave}>
@@ -94,28 +108,28 @@ export function LineChart({ source, view, board, smoothing = 0, scale = "linear"
         ref={element}
         className={classes.plot}
         role="img"
-        aria-label={`${title}: ${lines.map(inWords(formatY, scattered)).join("; ")}`}
+        aria-label={`${title}: ${lines.map(inWords(unit, binned)).join("; ")}`}
         aria-keyshortcuts={CHART_SHORTCUTS}
         tabIndex={0}
         style={{ height }}
         onKeyDown={(event) => onKey(event, visible(), board)}
       />
-      {pointer.pointed && <ChartTooltip {...pointer.pointed} view={view} formatY={formatY} scheme={scheme} scattered={scattered} />}
+      {pointer.pointed && <ChartTooltip {...pointer.pointed} view={view} unit={unit} scheme={scheme} binned={binned} />}
       {isEmpty && nothingHere && (
         <div className={classes.nothing} style={{ height }} role="status">
           {nothingHere}
         </div>
       )}
       <Legend
-        lines={lines} hidden={hidden} at={pointer.pointed?.hovered[0]?.column.x ?? pointer.x} range={range} scattered={scattered}
-        formatX={(x) => view.exact(shown(x, view))} formatY={formatY} onHide={onHide} scheme={scheme}
+        lines={lines} marks={marks} hidden={hidden} at={pointer.pointed?.hovered[0]?.column.x ?? pointer.x} range={range} binned={binned}
+        formatX={(x) => view.exact(shown(x, view))} formatY={(y) => writeValue(y, unit)} onHide={onHide} scheme={scheme}
       />
     </div>
   )
 }
 
 /** Where the pointer is: its own on this chart, with what the lines have there, or only the place that another chart tells of. */
-function usePointer(lines: readonly ChartLine[], hidden: ReadonlySet<string>, view: AxisView) {
+function usePointer(lines: readonly ChartLine[], hidden: ReadonlySet<string>, view: AxisView, marks: readonly Mark[]) {
   const [x, setX] = useState<number | null>(null)
   const [pointed, setPointed] = useState<Pointed | null>(null)
   const isInside = useRef(false)
@@ -125,7 +139,8 @@ function usePointer(lines: readonly ChartLine[], hidden: ReadonlySet<string>, vi
     const width = plot.bbox.width / ratio
     const visible = lines.filter(({ label }) => !hidden.has(label))
     const hovered = hoveredAt(visible, scales, left, top, unshown(x, view)).filter(({ column }) => scales.x(column.x) >= 0 && scales.x(column.x) <= width)
-    return { hovered, share: (left + plot.bbox.left / ratio) / plot.width, top: top + plot.bbox.top / ratio }
+    const reach = (unshown(plot.posToVal(MARK_PX, "x"), view) - unshown(plot.posToVal(0, "x"), view))
+    return { hovered, mark: markAt(marks, unshown(x, view), reach), share: (left + plot.bbox.left / ratio) / plot.width, top: top + plot.bbox.top / ratio }
   }
   return {
     x,
@@ -170,7 +185,7 @@ function onKey(event: KeyboardEvent, range: Range | null, board: Board): void {
   board.set(next)
 }
 
-function inWords(formatY: (y: number) => string, scattered: boolean) {
+function inWords(unit: ValueUnit, binned: boolean) {
   return ({ label, total, latest, odd }: ChartLine) =>
-    `${label}, ${total} points${scattered ? "" : `, latest ${latest === null ? NONE : formatY(latest)}`}${odd > 0 ? `, ${odd} not finite` : ""}`
+    `${label}, ${total} points${binned ? "" : `, latest ${writeValue(latest, unit)}`}${odd > 0 ? `, ${odd} not finite` : ""}`
 }

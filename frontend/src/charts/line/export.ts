@@ -52,13 +52,13 @@ export function svgOf(plot: uPlot, title: string, picture: Picture): Blob {
     if (!line.averaged) return path((pen) => traceColumns(pen, line.columns, place), `stroke="${color}" stroke-width="${1.6 * ratio}" stroke-dasharray="${dash}"`)
     return (
       path((pen) => traceBand(pen, line.columns, place), `fill="${color}" fill-opacity=".14"`) +
-      (line.spread ? "" : path((pen) => traceColumns(pen, line.columns, place), `stroke="${color}" stroke-opacity=".45" stroke-width="${ratio}"`)) +
+      (line.spread ? "" : path((pen) => traceColumns(pen, line.columns, place), `stroke="${color}" stroke-opacity=".35" stroke-width="${ratio}"`)) +
       path((pen) => traceMeans(pen, line.columns, line.means, place), `stroke="${color}" stroke-width="${2 * ratio}" stroke-dasharray="${dash}"`)
     )
   })
   const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" font-family="Inter, system-ui, sans-serif" fill="${text}">
 <rect width="100%" height="100%" fill="${card}"/><text x="10" y="20" font-size="15" font-weight="600">${escaped(title)}</text>
-<g transform="translate(0 ${HEAD})"><g font-size="11">${ticks(plot)}</g>
+<g transform="translate(0 ${HEAD})"><g font-size="11">${ticks(plot)}${titles(plot)}</g>
 <svg width="${plot.width}" height="${plot.height}"><clipPath id="plot"><rect x="${left}" y="${top}" width="${across}" height="${down}"/></clipPath>
 <g transform="scale(${1 / ratio})" clip-path="url(#plot)" fill="none" stroke-linejoin="round">${lines.join("")}</g></svg></g>
 <g font-size="12">${legend(plot, picture).map(({ label, color, dash, x, y }) => `<line x1="${x}" x2="${x + 22}" y1="${y - 4}" y2="${y - 4}" stroke="${color}" stroke-width="2.5" stroke-dasharray="${dash.join(" ")}"/><text x="${x + 28}" y="${y}">${escaped(label)}</text>`).join("")}</g></svg>`
@@ -104,6 +104,15 @@ function ticks(plot: uPlot): string {
         .join("")
     })
     .join("")
+}
+
+/** Titles of both axes, where uPlot puts them. */
+function titles(plot: uPlot): string {
+  const ratio = devicePixelRatio
+  const { left, top, width, height } = plot.bbox
+  const [across, down] = [(left + width / 2) / ratio, (top + height / 2) / ratio]
+  const [x, y] = plot.axes.map(({ label }) => escaped(String(typeof label === "function" ? label(plot, 1, 0, 0) : label)))
+  return `<text x="${across}" y="${plot.height - 4}" text-anchor="middle">${x}</text><text transform="translate(12 ${down}) rotate(-90)" text-anchor="middle">${y}</text>`
 }
 
 function pathOf(trace: (pen: Pen) => void): string {

@@ -22,7 +22,7 @@ export function usePlot({ picture, subscribe, height, syncKey, ...on }: UsePlot)
   const plot = useRef<uPlot | null>(null)
   const latest = useRef({ picture, ...on })
   const redraw = useRef<() => void>(() => undefined)
-  const { view, scale, scheme } = picture()
+  const { view, scale, scheme, title, quantity } = picture()
 
   useEffect(() => {
     latest.current = { picture, ...on }
@@ -32,7 +32,7 @@ export function usePlot({ picture, subscribe, height, syncKey, ...on }: UsePlot)
     const container = element.current!
     const options = (canvas: Pick<PlotOptions, "window" | "draw">) =>
       plotOptions({
-        view, scale, syncKey, ...canvas,
+        view, scale, title, quantity, syncKey, ...canvas,
         onCursor: (cursor, plot) => latest.current.onCursor(cursor, plot),
         onSelect: (from, to) => latest.current.onSelect(from, to),
         onReset: () => latest.current.onReset(),
@@ -61,7 +61,7 @@ export function usePlot({ picture, subscribe, height, syncKey, ...on }: UsePlot)
       plot.current = null
       redraw.current = () => undefined
     }
-  }, [view, scale, scheme, syncKey, height, subscribe])
+  }, [view, scale, scheme, title, quantity, syncKey, height, subscribe])
 
   useEffect(() => redraw.current(), [picture])
 

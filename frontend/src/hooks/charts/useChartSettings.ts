@@ -1,3 +1,4 @@
+import { useParams } from "react-router"
 import { put, useAddressView, type Change } from "@/hooks/useAddress"
 import { AXES, parseRange, wireAxis, writeRange, type Axis, type Range } from "@/lib/charts/axes"
 import type { Scale } from "@/lib/charts/lines"
@@ -5,6 +6,8 @@ import { measureOf, type MeasureName } from "@/lib/staleness/stale"
 
 export interface ChartSettings {
   axis: Axis
+  /** Several workers by their mean and range, or a line for each. */
+  lines: "mean" | "each"
   /** Strength of the moving average; 0: as measured. */
   smoothing: number
   /** Names of the metrics drawn on a logarithmic scale, and on one that has both signs. */
@@ -30,13 +33,17 @@ const LISTS = { log: "log", symlog: "symlog", hidden: "hide", pinned: "pin", fol
 
 /** How charts are drawn stands in the address, so that a view can be shared. */
 export function useChartSettings(): [ChartSettings, Change<ChartSettings>] {
-  return useAddressView(read, write)
+  const { tab } = useParams()
+  const usual: Axis = tab === "staleness" ? "time" : "samples"
+  return useAddressView((params) => read(params, usual), (params, over, now) => write(params, over, now, usual))
 }
 
-function read(params: URLSearchParams): ChartSettings {
+/** A range without an axis is one of samples, on every tab. */
+function read(params: URLSearchParams, usual: Axis): ChartSettings {
   const list = (key: keyof typeof LISTS) => params.get(LISTS[key])?.split(",").map((item) => item.replaceAll("%2C", ",")) ?? []
   return {
-    axis: AXES.find(({ value }) => value === params.get("x"))?.value ?? "samples",
+    axis: AXES.find(({ value }) => value === params.get("x"))?.value ?? (params.has("range") ? "samples" : usual),
+    lines: params.get("lines") === "each" ? "each" : "mean",
     smoothing: Math.min(0.99, Math.max(0, Number(params.get("smooth")) || 0)),
     log: list("log"),
     symlog: list("symlog"),
@@ -51,13 +58,17 @@ function read(params: URLSearchParams): ChartSettings {
   }
 }
 
-function write(params: URLSearchParams, over: Partial<ChartSettings>, now: ChartSettings): void {
-  const { axis, smoothing, range, full, search, cell, measure } = over
+function write(params: URLSearchParams, over: Partial<ChartSettings>, now: ChartSettings, usual: Axis): void {
+  const { axis, lines, smoothing, range, full, search, cell, measure } = over
   // A range of samples says nothing about steps: another axis shows all, unless a range comes with it.
   if (axis !== undefined && wireAxis(axis) !== wireAxis(now.axis)) put(params, "range", "")
-  if (axis !== undefined) put(params, "x", axis === "samples" ? "" : axis)
+  if (lines !== undefined) put(params, "lines", lines === "mean" ? "" : lines)
   if (smoothing !== undefined) put(params, "smooth", smoothing === 0 ? "" : String(smoothing))
   if (range !== undefined) put(params, "range", writeRange(range))
+  if (axis !== undefined || range !== undefined) {
+    const shown = axis ?? now.axis
+    put(params, "x", shown === (params.has("range") ? "samples" : usual) ? "" : shown)
+  }
   if (full !== undefined) put(params, "full", full ?? "")
   if (search !== undefined) put(params, "q", search)
   if (cell !== undefined) put(params, "cell", cell === "mean" ? "" : cell)

@@ -1,5 +1,4 @@
 import { useCatalogue } from "@/hooks/charts/useMetricCatalogue"
-import type { Threshold } from "@/lib/charts/lines"
 import { entryOf, targetOf } from "@/lib/charts/metrics"
 import type { Compared } from "@/lib/compare/groups"
 import { useComparison, type Direction } from "./useComparison"
@@ -22,7 +21,3 @@ export function useComparedMetric(jobs: readonly Compared[]) {
 }
 
 export type ComparedMetric = ReturnType<typeof useComparedMetric>
-
-export function thresholdOf(target: number | null): Threshold | null {
-  return target === null ? null : { value: target, label: `target ${target}` }
-}

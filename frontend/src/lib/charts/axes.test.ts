@@ -53,8 +53,11 @@ describe("a range", () => {
 
 it("tells ticks apart, however close they are", () => {
   expect([1234, 1234.5].map((x) => formatStepped(x, 0.5))).toEqual(["1234.0", "1234.5"])
-  expect([1_234_500, 1_234_600].map((x) => formatStepped(x, 100))).toEqual(["1.2345M", "1.2346M"])
+  expect([1_234_500, 1_234_600].map((x) => formatStepped(x, 100))).toEqual(["1,234,500", "1,234,600"])
+  expect([77_771, 77_772].map((x) => formatStepped(x, 1))).toEqual(["77,771", "77,772"])
+  expect([75_000, 1_250_000].map((x) => formatStepped(x, 25_000))).toEqual(["75k", "1.25M"])
   expect(axisView("time", 0, null).format(75.25, 0.25)).toBe("75.25 s")
+  expect([10, 12.5].map((x) => axisView("time", 0, null).format(x, 2.5))).toEqual(["10.0 s", "12.5 s"])
   expect([0, 90].map((x) => axisView("time", 0, null).format(x, 30))).toEqual(["0 s", "1 min 30 s"])
 })
 

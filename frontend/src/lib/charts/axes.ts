@@ -62,7 +62,12 @@ export function formatStepped(value: number, step?: number): string {
   const decimals = decimalsOf(step)
   if (decimals > 6) return value.toExponential(2)
   if (decimals > 0 || Math.abs(value) < 10_000) return value.toFixed(decimals)
-  return formatNumber(value, Math.max(3, Math.ceil(Math.log10(Math.abs(value) / step)) + 1))
+  return isRound(step) ? formatNumber(value, Math.max(3, Math.ceil(Math.log10(Math.abs(value) / step)) + 1)) : formatCount(value)
+}
+
+/** Ticks so far apart that thousands and millions with at most two decimals tell them apart. */
+function isRound(step: number): boolean {
+  return step % 1000 === 0 && (step < 1e6 || step % 1e4 === 0)
 }
 
 /** 2 of 0.25 and 0.05; 1 of 0.5. */
@@ -71,7 +76,7 @@ function decimalsOf(step: number): number {
 }
 
 function formatSeconds(seconds: number, step = 1): string {
-  return step < 1 ? `${formatStepped(seconds, step)} s` : seconds < 0 ? `-${formatDuration(-seconds)}` : formatDuration(seconds)
+  return step % 1 !== 0 ? `${formatStepped(seconds, step)} s` : seconds < 0 ? `-${formatDuration(-seconds)}` : formatDuration(seconds)
 }
 
 function formatWall(seconds: number, step = 1): string {

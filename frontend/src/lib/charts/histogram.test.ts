@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
 import { formatMoments } from "@/lib/format"
-import { binName, histogram } from "./histogram"
+import { barShare, binLabel, binName, countTicks, histogram } from "./histogram"
 
 const counted = (low: number | null, width: number, ...counts: number[][]) => ({ low, width, bins: counts[0]!.length, series: counts.map((row) => ({ counts: row })) })
 
@@ -25,4 +25,20 @@ describe("histogram", () => {
 it("names a bin by the values that it counts", () => {
   expect([binName(6, 1), binName(6, 2)]).toEqual(["6", "6 to 7"])
   expect(binName(0.006, 0.002, formatMoments)).toBe("6 ms to 8 ms")
+})
+
+it("labels a bin by all that it counts, and a measured one by where it begins", () => {
+  expect([binLabel(6, 1), binLabel(6, 3), binLabel(0.006, 0.002, formatMoments)]).toEqual(["6", "6–8", "6 ms"])
+})
+
+it("has counts at its axis, up to the highest bar", () => {
+  expect(countTicks(1350, false)).toEqual([0, 500, 1000, 1500])
+  expect(countTicks(1, false)).toEqual([0, 1])
+  expect(countTicks(1350, true)).toEqual([1, 10, 100, 1000, 10_000])
+})
+
+it("shows one push of ten thousand on a logarithmic scale", () => {
+  expect(barShare(1, 10_000, false)).toBe(0.0001)
+  expect(barShare(1, 10_000, true)).toBeGreaterThan(0.06)
+  expect([0, 10_000].map((count) => barShare(count, 10_000, true))).toEqual([0, 1])
 })

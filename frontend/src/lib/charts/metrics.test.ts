@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
 import type { CatalogueEntry } from "@/client"
-import { entryOf, formatOf, metricGroups } from "./metrics"
+import { entryOf, metricGroups, quantityOf, thresholdAt } from "./metrics"
 
 const entry = (name: string, title: string, group: string, drawn = true): CatalogueEntry => ({ name, title, group, unit: "", meaning: "", better: "neither", drawn })
 const catalogue = [
@@ -16,10 +16,10 @@ it("takes titles and groups from the catalogue, and makes them of a name that is
   expect(titles).toEqual(["Training: Training loss", "Evaluation: Eval top5 accuracy", "Comet: Comet tail"])
 })
 
-it.each([["s", 0.00023, "230 µs"], ["bytes", 64_000, "64 kB"], ["updates", 33.04, "33"], ["s", NaN, "NaN"], ["bytes", Infinity, "∞"]])(
-  "writes in %s the value %s as %s",
-  (unit, value, text) => expect(formatOf(unit)(value)).toBe(text),
-)
+it("writes shares in percent, as the rest of the page does", () => {
+  expect(["eval/accuracy", "server/busy", "push/norm"].map((name) => quantityOf({ name, unit: "1" }))).toEqual(["share", "share", "1"])
+  expect([thresholdAt(0.9, "eval/accuracy").label, thresholdAt(0.5, "train/loss").label]).toEqual(["target 90 %", "target 0.5"])
+})
 
 describe("metricGroups", () => {
   const names = ["time/wait", "train/total_samples", "eval/top5", "train/staleness", "train/loss", "comet/tail", "eval/accuracy"]

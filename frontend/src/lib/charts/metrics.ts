@@ -1,6 +1,6 @@
 import type { CatalogueEntry, JobSpec } from "@/client"
-import { formatBytes, formatMoments, formatNumber } from "@/lib/format"
 import type { Threshold } from "./lines"
+import { valueUnit, writeValue } from "./scales/units"
 
 /** All metrics that the platform measures, in the order in which they are listed. */
 export type Catalogue = readonly CatalogueEntry[]
@@ -21,10 +21,12 @@ function titleFrom(name: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1)
 }
 
-/** Writes one value of a metric: a time as 2.3 ms, bytes as 64 kB; what is not finite by its name. */
-export function formatOf(unit: string): (value: number) => string {
-  const format = unit === "s" ? formatMoments : unit === "bytes" ? formatBytes : formatNumber
-  return (value) => (Number.isFinite(value) ? format(value) : formatNumber(value))
+/** Shares that the rest of the page writes in percent, too. */
+const SHARES = ["system/gpu", "server/busy", "time/on_core"]
+
+/** The quantity that a metric measures: its unit, or "share". */
+export function quantityOf({ name, unit }: Pick<CatalogueEntry, "name" | "unit">): string {
+  return SHARES.includes(name) || name.endsWith("accuracy") ? "share" : unit
 }
 
 /** The line that ends the job when its metric reaches it. */
@@ -32,7 +34,11 @@ export function targetOf({ stop }: JobSpec, metric: string): Threshold | null {
   const { target } = stop
   const value = target?.at_least ?? target?.at_most
   if (target?.metric !== metric || value === null || value === undefined) return null
-  return { value, label: `target ${formatNumber(value)}` }
+  return thresholdAt(value, metric)
+}
+
+export function thresholdAt(value: number, metric: string): Threshold {
+  return { value, label: `target ${writeValue(value, valueUnit(quantityOf({ name: metric, unit: "" }), Math.abs(value)))}` }
 }
 
 export interface MetricGroup {

@@ -24,8 +24,8 @@ const how = { smoothing: 0, spread: "range", places: 3 } as const
 it("draws each job as it was measured, and those without a value not at all", () => {
   const lines = linesOf(groupBy(jobs, null), ({ label }) => found.get(label)!, how)
   expect(lines.map(({ label, index, total, latest, spread }) => ({ label, index, total, latest, spread }))).toEqual([
-    { label: "a", index: 0, total: 2, latest: 3, spread: undefined },
-    { label: "b", index: 1, total: 2, latest: 5, spread: undefined },
+    { label: "a", index: 5, total: 2, latest: 3, spread: undefined },
+    { label: "b", index: 6, total: 2, latest: 5, spread: undefined },
   ])
   expect(lines[0]!.columns).toBe(found.get("a")!.columns)
 })

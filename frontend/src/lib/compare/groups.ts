@@ -24,9 +24,28 @@ export function jobLabels(jobs: readonly Job[]): string[] {
   return jobs.map(({ name, id }) => (known.get(name)! > 1 ? `${name} ${id.slice(0, 8)}` : name))
 }
 
+/** Colours of the palette that come before any is used a second time. */
+const COLORS = 12
+
+/** The place of each job in the palette: by its id, so that it keeps its colour in every comparison; the next free one where an earlier job has that. */
+export function jobPlaces(ids: readonly string[]): number[] {
+  const taken = new Set<number>()
+  return ids.map((id) => {
+    const own = parseInt(id.slice(0, 8), 16) % COLORS || 0
+    const round = Math.floor(taken.size / COLORS) * COLORS
+    let place = round + own
+    while (taken.has(place)) place = round + ((place + 1) % COLORS)
+    taken.add(place)
+    return place
+  })
+}
+
 /** One group for each value of the field, in the order in which values first come; without a field, one for each job. */
 export function groupBy(jobs: readonly Compared[], field: string | null): JobGroup[] {
-  if (field === null) return jobs.map((job, index) => ({ label: job.label, index, jobs: [job] }))
+  if (field === null) {
+    const places = jobPlaces(jobs.map(({ job }) => job.id))
+    return jobs.map((job, at) => ({ label: job.label, index: places[at]!, jobs: [job] }))
+  }
   const values = new Map<string, Compared[]>()
   for (const job of jobs) {
     const value = fieldText(job.fields.get(field))

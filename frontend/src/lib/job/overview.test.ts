@@ -1,6 +1,6 @@
 import { expect, test } from "vitest"
 import type { AttemptOverview, ProcessFailure, WorkerLoad } from "@/client"
-import { priceOf, serverBar, spans, workerBar } from "./overview"
+import { overviewCurves, priceOf, serverBar, spans, workerBar } from "./overview"
 
 const worker = (over: Partial<WorkerLoad>): WorkerLoad => ({
   rank: 0, label: "worker-0", at: null, clock: 1, behind: 0, step: 1, samples_per_second: null, pushes: 1, seconds: 0, compute: 0, data: 0, send: 0,
@@ -66,4 +66,12 @@ test("a failure says what it cost", () => {
   expect(priceOf(failure({ respawned: false }), [attempt({})])).toBe("the attempt ended, and none followed")
   const cost = { seconds: 4, pushes: 12, samples: 3840 }
   expect(priceOf(failure({ respawned: false }), [attempt({ cost })])).toBe("4.0 s without training, 12 pushes rolled back, 3,840 samples trained again")
+})
+
+test("draws the loss and the evaluation that the job is judged by, once they are measured", () => {
+  const names = ["eval/loss", "train/loss", "eval/accuracy", "time/wait"]
+  expect(overviewCurves(names, "accuracy")).toEqual(["train/loss", "eval/accuracy"])
+  expect(overviewCurves(names, null)).toEqual(["train/loss", "eval/accuracy"])
+  expect(overviewCurves(["train/loss"], "accuracy")).toEqual(["train/loss"])
+  expect(overviewCurves([], null)).toEqual([])
 })

@@ -88,3 +88,12 @@ export function priceOf({ respawned, seconds, attempt }: ProcessFailure, attempt
   if (cost.samples) lost.push(`${Intl.NumberFormat("en").format(cost.samples)} samples trained again`)
   return lost.join(", ")
 }
+
+const LOSS = "train/loss"
+
+/** Metrics whose curves the overview shows, of those that are measured: the loss, and the evaluation by which the job is judged, or the first. */
+export function overviewCurves(names: readonly string[], main: string | null): string[] {
+  const evaluated = names.filter((name) => name.startsWith("eval/")).sort()
+  const evaluation = evaluated.find((name) => name === `eval/${main}`) ?? evaluated[0]
+  return [...names.filter((name) => name === LOSS), ...(evaluation === undefined ? [] : [evaluation])]
+}

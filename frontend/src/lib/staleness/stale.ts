@@ -1,3 +1,4 @@
+import type { Job } from "@/client"
 import { formatMoments, formatNumber } from "@/lib/format"
 
 /** One of three measures of a push's staleness. */
@@ -50,4 +51,12 @@ export function emptyOf({ empty, unless }: Measure, nothing: (said: string) => s
 /** With its unit. */
 export function said({ format, unit }: Measure, value: number | null): string {
   return unit ? `${format(value)} ${unit}` : format(value)
+}
+
+/** The sentence for a job in which no push is stale, by the nature of the job; null: some are, or may be. */
+export function neverStale({ workers, gate, progress }: Pick<Job, "workers" | "gate" | "progress">): string | null {
+  if (progress.mean_staleness !== 0) return null
+  if (workers === 1) return "No push of this job is stale: with one worker, nothing changes the center between a pull and the push that follows."
+  if (gate === "bsp") return "No push of this job is stale: under bsp, all workers wait for the round to end."
+  return null
 }

@@ -8,15 +8,15 @@ import { Panel } from "@/components/page/Panel"
 import { useBoard, useRestingRange } from "@/hooks/charts/useBoard"
 import { useMetric } from "@/hooks/charts/useMetricCatalogue"
 import { useComparedCharts } from "@/hooks/compare/useComparedCharts"
-import { thresholdOf, type ComparedMetric } from "@/hooks/compare/useComparedMetric"
+import type { ComparedMetric } from "@/hooks/compare/useComparedMetric"
 import { useComparison } from "@/hooks/compare/useComparison"
 import { useChartKeys } from "@/hooks/useKeys"
 import { toLines } from "@/lib/charts/lines"
 import { LineSource } from "@/lib/charts/lineSource"
+import { quantityOf, thresholdAt } from "@/lib/charts/metrics"
 import { COMPARE_AXES, commonView } from "@/lib/compare/axes"
 import { linesOf } from "@/lib/compare/draw"
 import { groupBy, type Compared } from "@/lib/compare/groups"
-import { formatNumber } from "@/lib/format"
 import { CompareToolbar } from "./CompareToolbar"
 
 const HEIGHT = 360
@@ -30,7 +30,9 @@ const PLACES = 200
 export function CurvesPanel({ jobs, metric, paths }: { jobs: readonly Compared[]; metric: ComparedMetric; paths: readonly string[] }) {
   const [comparison, change] = useComparison()
   const { axis, group, spread, smoothing, scale } = comparison
-  const { title, unit, meaning } = useMetric(metric.name)
+  const entry = useMetric(metric.name)
+  const { title, meaning } = entry
+  const quantity = quantityOf(entry)
   const range = useRestingRange()
   const plain = useMemo(() => jobs.map(({ job }) => job), [jobs])
   const width = jobs.length > MANY ? COLUMNS_OF_MANY : COLUMNS
@@ -44,7 +46,7 @@ export function CurvesPanel({ jobs, metric, paths }: { jobs: readonly Compared[]
   const view = useMemo(() => commonView(axis), [axis])
   const hidden = comparison.hidden.join("\n")
   const hiddenSet = useMemo(() => new Set(hidden.split("\n")), [hidden])
-  const threshold = useMemo(() => thresholdOf(metric.target), [metric.target])
+  const threshold = useMemo(() => (metric.target === null ? null : thresholdAt(metric.target, metric.name)), [metric.target, metric.name])
   const board = useBoard()
   const handle = useRef<ChartHandle>(null)
   const [table, setTable] = useState(false)
@@ -53,17 +55,17 @@ export function CurvesPanel({ jobs, metric, paths }: { jobs: readonly Compared[]
   return (
     <Panel
       title={title}
-      subtitle={[meaning, unit === "1" || unit === "loss" ? "" : unit].filter(Boolean).join(" · ")}
+      subtitle={meaning}
       actions={<ChartMenu title={title} file="compare" chart={handle} table={table} onTable={setTable} />}
     >
       <CompareToolbar metric={metric} paths={paths} />
       <Without jobs={jobs.filter(({ job }) => charts.withoutAxis.includes(job))} axis={COMPARE_AXES.find(({ value }) => value === axis)!.label} pending={charts.isPending} />
       <Loaded isPending={charts.isPending && lines.length === 0} error={lines.length === 0 ? charts.error : null} isEmpty={lines.length === 0} empty={`None of these jobs has measured ${metric.name} so far.`} height={HEIGHT}>
         {table ? (
-          <ChartTable title={title} lines={toLines(lines, grouped ? 0 : smoothing)} view={view} formatY={formatNumber} height={HEIGHT} />
+          <ChartTable title={title} lines={toLines(lines, grouped ? 0 : smoothing)} view={view} quantity={quantity} height={HEIGHT} />
         ) : (
           <LineChart
-            source={source} view={view} board={board} smoothing={grouped ? 0 : smoothing} scale={scale} threshold={threshold} title={title} formatY={formatNumber}
+            source={source} view={view} board={board} smoothing={grouped ? 0 : smoothing} scale={scale} threshold={threshold} title={title} quantity={quantity}
             hidden={hiddenSet} onHide={(next) => change((now) => ({ hidden: next(now.hidden) }))} syncKey="compare" height={HEIGHT} handle={handle}
             nothingHere="No job has a point in this range."
           />

@@ -3,16 +3,21 @@ import { IconZoomReset } from "@tabler/icons-react"
 import { useId } from "react"
 import { useSamplesPerEpoch } from "@/hooks/charts/useAxisView"
 import { useBoard, useRestingRange } from "@/hooks/charts/useBoard"
-import { useChartSettings } from "@/hooks/charts/useChartSettings"
+import { useChartSettings, type ChartSettings } from "@/hooks/charts/useChartSettings"
+import { useFeed } from "@/hooks/job/useFeed"
 import { AXES } from "@/lib/charts/axes"
+import { MANY } from "@/lib/charts/mean"
+
+const LINES: { value: ChartSettings["lines"]; label: string }[] = [{ value: "mean", label: "Mean and range" }, { value: "each", label: "Each worker" }]
 
 /** How all charts below are drawn. Stands twice on the page while one of them fills the screen. */
 export function ChartToolbar() {
-  const [{ axis, smoothing }, change] = useChartSettings()
+  const [{ axis, lines, smoothing }, change] = useChartSettings()
   const board = useBoard()
   const id = useId()
   const zoomed = useRestingRange() !== null
   const epochs = useSamplesPerEpoch() !== null
+  const many = useFeed(({ job }) => job.spec.roles.worker.count >= MANY)
   const axes = AXES.filter(({ value }) => value !== "epoch" || epochs || axis === "epoch")
   return (
     <Group mb="md" gap="sm" justify="space-between">
@@ -32,20 +37,23 @@ export function ChartToolbar() {
         )}
       </Group>
       <Group gap="sm">
-        <Text size="sm" c="dimmed" id={`${id}-smoothing`}>
-          Smoothing
-        </Text>
-        <Slider
-          w={140}
-          size="sm"
-          min={0}
-          max={0.99}
-          step={0.01}
-          value={smoothing}
-          onChange={(value) => change({ smoothing: value })}
-          label={(value) => (value === 0 ? "as measured" : value.toFixed(2))}
-          thumbProps={{ "aria-labelledby": `${id}-smoothing` }}
-        />
+        {many && <SegmentedControl size="xs" aria-label="Lines of the charts" data={LINES} value={lines} onChange={(value) => change({ lines: value })} />}
+        <Group gap="sm" wrap="nowrap">
+          <Text size="sm" c="dimmed" id={`${id}-smoothing`}>
+            Smoothing
+          </Text>
+          <Slider
+            w={140}
+            size="sm"
+            min={0}
+            max={0.99}
+            step={0.01}
+            value={smoothing}
+            onChange={(value) => change({ smoothing: value })}
+            label={(value) => (value === 0 ? "as measured" : value.toFixed(2))}
+            thumbProps={{ "aria-labelledby": `${id}-smoothing` }}
+          />
+        </Group>
       </Group>
     </Group>
   )

@@ -1,4 +1,4 @@
-import { Title } from "@mantine/core"
+import { Paper, Title } from "@mantine/core"
 import { lazy, Suspense } from "react"
 import { Loaded } from "@/components/messages/Loaded"
 import { useMetric } from "@/hooks/charts/useMetricCatalogue"
@@ -10,15 +10,15 @@ import classes from "./MetricCard.module.css"
 const MetricPanel = lazy(() => loadPart(async () => ({ default: (await import("./MetricPanel")).MetricPanel })))
 
 /** A metric's place on the page. Only while it is in sight does it ask and draw: thousands of them cost little. */
-export function MetricCard({ name }: { name: string }) {
+export function MetricCard({ name, wide = false }: { name: string; wide?: boolean }) {
   const { title } = useMetric(name)
   const [element, { width, height }] = useSight<HTMLDivElement>()
   return (
-    <div ref={element} className={classes.card} style={{ minHeight: height }}>
+    <div ref={element} className={classes.card} data-wide={wide || undefined} style={{ minHeight: height }}>
       {width === null ? (
-        <Title order={2} className={classes.title}>
-          {title}
-        </Title>
+        <Paper className={classes.place}>
+          <Title order={2}>{title}</Title>
+        </Paper>
       ) : (
         <Suspense fallback={<Loaded isPending>{null}</Loaded>}>
           <MetricPanel name={name} width={width} />

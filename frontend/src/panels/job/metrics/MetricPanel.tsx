@@ -7,6 +7,7 @@ import { useAxisView } from "@/hooks/charts/useAxisView"
 import { useBoard } from "@/hooks/charts/useBoard"
 import { useChart } from "@/hooks/charts/useChart"
 import { scaleOf, useChartSettings } from "@/hooks/charts/useChartSettings"
+import { useMarks } from "@/hooks/charts/useMarks"
 import { useMetric } from "@/hooks/charts/useMetricCatalogue"
 import { useReading } from "@/hooks/charts/useReading"
 import { useOpenedFeed } from "@/hooks/job/useFeed"
@@ -14,7 +15,8 @@ import { useNothing } from "@/hooks/job/useNothing"
 import type { AxisView } from "@/lib/charts/axes"
 import type { ChartData } from "@/lib/charts/chartData"
 import { toLines } from "@/lib/charts/lines"
-import { formatOf, targetOf } from "@/lib/charts/metrics"
+import { meanLines, MeanSource } from "@/lib/charts/mean"
+import { quantityOf, targetOf } from "@/lib/charts/metrics"
 import { ChartActions } from "./ChartActions"
 import { LatePoint } from "./LatePoint"
 import { NearestPoint } from "./NearestPoint"
@@ -34,39 +36,42 @@ export function MetricPanel({ name, width, height = 230, title: given }: MetricP
   const chart = useChart(name, width)
   const [settings, change] = useChartSettings()
   const view = useAxisView(settings.axis)
+  const marks = useMarks(view)
   const board = useBoard()
   const { opened } = useOpenedFeed()
   const nothing = useNothing()
   const handle = useRef<ChartHandle>(null)
   const [table, setTable] = useState(false)
+  const source = useMemo(() => (settings.lines === "mean" ? new MeanSource(chart.data, width) : chart.data), [settings.lines, chart.data, width])
   const hidden = settings.hidden.join("\n")
   const hiddenSet = useMemo(() => new Set(hidden.split("\n")), [hidden])
   const threshold = useMemo(() => targetOf(opened.spec, name), [opened.spec, name])
-  const formatY = useMemo(() => formatOf(metric.unit), [metric.unit])
-  const unit = metric.unit === "1" || metric.unit === "loss" ? "" : metric.unit
+  const quantity = quantityOf(metric)
   return (
     <Panel
       title={title}
       subtitle={
         <>
-          {[metric.meaning, unit].filter(Boolean).join(" · ")} <LatePoint name={name} />
+          {metric.meaning} <LatePoint name={name} />
         </>
       }
       actions={<ChartActions name={name} title={title} chart={handle} table={table} onTable={setTable} />}
     >
       <Loaded {...chart} empty={nothing("No value has been measured")} height={height}>
         {table ? (
-          <Numbers data={chart.data} title={title} view={view} smoothing={settings.smoothing} formatY={formatY} height={height} />
+          <Numbers data={chart.data} width={settings.lines === "mean" ? width : null} title={title} view={view} smoothing={settings.smoothing} quantity={quantity} height={height} />
         ) : (
           <LineChart
-            source={chart.data}
+            source={source}
             view={view}
             board={board}
             smoothing={settings.smoothing}
             scale={scaleOf(name, settings)}
             threshold={threshold}
+            marks={marks}
             title={title}
-            formatY={formatY}
+            caption={`${opened.spec.name}: ${title}`}
+            quantity={quantity}
             hidden={hiddenSet}
             onHide={(next) => change((now) => ({ hidden: next(now.hidden) }))}
             syncKey={`${opened.id} ${settings.axis}`}
@@ -82,13 +87,16 @@ export function MetricPanel({ name, width, height = 230, title: given }: MetricP
 
 interface NumbersProps {
   data: ChartData
+  /** Width of the chart whose lines are means; else null. */
+  width: number | null
   title: string
   view: AxisView
   smoothing: number
-  formatY: (y: number) => string
+  quantity: string
   height: number
 }
 
-function Numbers({ data, smoothing, ...table }: NumbersProps) {
-  return <ChartTable lines={toLines(useReading(data), smoothing)} {...table} />
+function Numbers({ data, width, smoothing, ...table }: NumbersProps) {
+  const lines = useReading(data)
+  return <ChartTable lines={toLines(width === null ? lines : meanLines(lines, width), smoothing)} {...table} />
 }

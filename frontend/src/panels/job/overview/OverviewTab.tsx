@@ -1,6 +1,7 @@
 import { SimpleGrid, Stack } from "@mantine/core"
 import { AttemptsPanel } from "./AttemptsPanel"
 import { BestPanel } from "./BestPanel"
+import { CurvesGrid } from "./CurvesGrid"
 import { FailuresPanel } from "./FailuresPanel"
 import { LedgerPanel } from "./LedgerPanel"
 import { ProgressPanel } from "./ProgressPanel"
@@ -11,6 +12,7 @@ export function OverviewTab() {
   return (
     <Stack gap="md">
       <ProgressPanel />
+      <CurvesGrid />
       <SimpleGrid cols={{ base: 1, md: 2 }} spacing="md">
         <BestPanel />
         <LedgerPanel />

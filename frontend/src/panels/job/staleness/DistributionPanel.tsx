@@ -17,6 +17,7 @@ import classes from "./DistributionPanel.module.css"
 
 const HEIGHT = 200
 const SHOWN = [{ value: "bars", label: "Bars" }, { value: "table", label: "Numbers" }]
+const SCALES = [{ value: "linear", label: "Linear" }, { value: "log", label: "Logarithmic" }]
 
 /** How many pushes were how stale, in the visible range. */
 export function DistributionPanel() {
@@ -26,21 +27,27 @@ export function DistributionPanel() {
   const range = useRestingRange()
   const nothing = useNothing()
   const [shown, show] = useState("bars")
+  const [scale, setScale] = useState("linear")
   return (
     <Panel
       wide
       title={`Distribution of ${measure.name}`}
       subtitle={`Staleness of ${data?.count ? formatCount(data.count) : "all"} pushes when they were applied${settings.measure === "distance" ? `: ${measure.about}` : ""}${range ? ", in the visible range" : ""}`}
-      actions={<SegmentedControl size="xs" aria-label="View of the distribution" data={SHOWN} value={shown} onChange={show} />}
+      actions={
+        <>
+          {shown === "bars" && <SegmentedControl size="xs" aria-label="Scale of the counts" data={SCALES} value={scale} onChange={setScale} />}
+          <SegmentedControl size="xs" aria-label="View of the distribution" data={SHOWN} value={shown} onChange={show} />
+        </>
+      }
     >
       <Loaded {...asked} isEmpty={data?.count === 0} empty={range ? "No push has been applied in the visible range." : emptyOf(measure, nothing)} height={230}>
-        {data && <Counts distribution={data} measure={measure} inNumbers={shown === "table"} />}
+        {data && <Counts distribution={data} measure={measure} inNumbers={shown === "table"} log={scale === "log"} />}
       </Loaded>
     </Panel>
   )
 }
 
-function Counts({ distribution, measure, inNumbers }: { distribution: Distribution; measure: Measure; inNumbers: boolean }) {
+function Counts({ distribution, measure, inNumbers, log }: { distribution: Distribution; measure: Measure; inNumbers: boolean; log: boolean }) {
   const series = useMemo(() => distribution.series.filter(({ count }) => count > 0), [distribution])
   const counts = useMemo(() => histogram({ ...distribution, series }), [distribution, series])
   const labels = lineLabels(series)
@@ -55,7 +62,9 @@ function Counts({ distribution, measure, inNumbers }: { distribution: Distributi
         <Histogram
           {...counts}
           groups={labels.map((label, position) => ({ label, index: paletteIndex(series, position) }))}
+          counted="Pushes"
           unit={unit}
+          log={log}
           format={format}
           label={`Distribution of ${name} from ${format?.(counts.bins[0]!) ?? counts.bins[0]} to ${reaches}`}
           height={HEIGHT}

@@ -7,12 +7,13 @@ import { useAxisView } from "@/hooks/charts/useAxisView"
 import { useBoard, useRestingRange } from "@/hooks/charts/useBoard"
 import { useColumns } from "@/hooks/charts/useChart"
 import { useChartSettings } from "@/hooks/charts/useChartSettings"
+import { useMarks } from "@/hooks/charts/useMarks"
 import { useMetric } from "@/hooks/charts/useMetricCatalogue"
 import { useReading } from "@/hooks/charts/useReading"
 import { useNothing } from "@/hooks/job/useNothing"
 import { useKeys } from "@/hooks/useKeys"
-import { AXES, shown, wireAxis, type Range } from "@/lib/charts/axes"
-import { heatOf, slicesRange, type Heat } from "@/lib/charts/heat"
+import { shown, wireAxis } from "@/lib/charts/axes"
+import { heatOf, slicesRange, type Heat } from "@/lib/staleness/heat"
 import { reach } from "@/lib/charts/lines"
 import { emptyOf, MEASURES, said, type Measure, type MeasureName } from "@/lib/staleness/stale"
 
@@ -20,22 +21,22 @@ const PX_PER_CELL = 10
 const KEYS = [
   { keys: ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"], label: "Go from cell to cell" },
   { keys: ["Shift ArrowLeft", "Shift ArrowRight"], label: "Select several" },
-  { keys: ["Enter", " "], label: "Show their time on all charts" },
+  { keys: ["Enter", " "], label: "Show their range on all charts" },
 ]
 const CHOICES = (Object.keys(MEASURES) as MeasureName[]).map((value) => ({ value, label: MEASURES[value].label }))
 const WORDS = { mean: "Mean", high: "Highest" } as const
 
-/** Which worker was how stale when: over time, or over what a range is selected of, so that it shows the same part as all charts. */
+/** Which worker was how stale when: over the same axis and range as all charts. */
 export function HeatMapPanel({ width }: { width: number }) {
-  const [{ axis: selected, cell, measure: inWhat }, change] = useChartSettings()
+  const [{ axis, cell, measure: inWhat }, change] = useChartSettings()
   const measure: Measure = MEASURES[inWhat]
   const nothing = useNothing()
   const range = useRestingRange()
-  const axis = range || wireAxis(selected) === "time" ? selected : "time"
   const slices = Math.floor(width / PX_PER_CELL)
   const chart = useColumns(measure.metric, wireAxis(axis), range, 4 * slices)
   const lines = useReading(chart.data)
   const view = useAxisView(axis)
+  const marks = useMarks(view)
   const board = useBoard()
   useKeys("On the heat map", KEYS)
   const [table, setTable] = useState("map")
@@ -44,11 +45,7 @@ export function HeatMapPanel({ width }: { width: number }) {
     const seen = range ?? (ends && ends[0] < ends[1] ? { from: ends[0], to: ends[1] } : null)
     return seen && heatOf(lines, seen, slices, cell)
   }, [lines, range, slices, cell])
-  const pick = (picked: Range) => {
-    if (axis === selected) board.set(picked)
-    else change({ axis, range: picked })
-  }
-  const over = wireAxis(axis) === "time" ? "over time" : `over ${AXES.find(({ value }) => value === axis)!.label.toLowerCase()}`
+  const over = `over ${view.wire === "time" ? "time" : view.label.toLowerCase()}`
   const title = `${useMetric(measure.metric).title} of each worker ${over}`
   const format = (x: number, step?: number) => view.format(shown(x, view), step)
   return (
@@ -69,7 +66,7 @@ export function HeatMapPanel({ width }: { width: number }) {
           (table === "table" ? (
             <Numbers title={title} heat={heat} format={format} formatValue={measure.format} />
           ) : (
-            <HeatMap heat={heat} label={`${WORDS[cell]} ${measure.name} of ${heat.ranks.length} workers ${over}, up to ${said(measure, heat.highest)}`} formatX={format} formatValue={(value) => said(measure, value)} none={measure.none} onPick={pick} />
+            <HeatMap heat={heat} label={`${WORDS[cell]} ${measure.name} of ${heat.ranks.length} workers ${over}, up to ${said(measure, heat.highest)}`} view={view} marks={marks} formatValue={(value) => said(measure, value)} none={measure.none} onPick={board.set} />
           ))}
       </Loaded>
     </Panel>

@@ -1,28 +1,40 @@
 import { SimpleGrid } from "@mantine/core"
 import { useSight } from "@/hooks/charts/useSight"
+import { useFeed } from "@/hooks/job/useFeed"
 import { useChartKeys } from "@/hooks/useKeys"
+import { neverStale } from "@/lib/staleness/stale"
 import { ChartToolbar } from "@/panels/job/metrics/ChartToolbar"
 import { MetricCard } from "@/panels/job/metrics/MetricCard"
 import { AgainstPanel } from "./AgainstPanel"
 import { DistributionPanel } from "./DistributionPanel"
 import { HeatMapPanel } from "./HeatMapPanel"
 import { LedgerPanel } from "./LedgerPanel"
+import { NeverStalePanel } from "./NeverStalePanel"
 
 /** The observatory: who was how stale when, what it did to the loss, and what became of each push. */
 export function StalenessTab() {
+  const why = useFeed((feed) => neverStale(feed.job))
   useChartKeys()
   return (
     <>
       <ChartToolbar />
       <SimpleGrid cols={{ base: 1, md: 2 }} spacing="md">
-        <Wide />
-        <MetricCard name="train/staleness" />
-        <AgainstPanel />
-        <DistributionPanel />
+        {why === null ? <Staleness /> : <NeverStalePanel why={why} />}
         <MetricCard name="time/compute" />
         <MetricCard name="time/wait" />
         <LedgerPanel />
       </SimpleGrid>
+    </>
+  )
+}
+
+function Staleness() {
+  return (
+    <>
+      <Wide />
+      <MetricCard name="train/staleness" wide />
+      <DistributionPanel />
+      <AgainstPanel />
     </>
   )
 }
