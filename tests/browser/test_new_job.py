@@ -223,13 +223,13 @@ def test_a_job_is_run_again_from_its_page_with_its_code_and_a_short_job_file(ope
     page = open_page(f"/jobs/{first.id}")
     page.get_by_role("link", name="Run again").click()
     text = page.get_by_label(YAML)
-    expect(text).to_have_value(re.compile("name: first-of-two"))
+    expect(text).to_have_value(re.compile("name: first-of-two-2\n"))
     assert "priority" not in text.input_value(), "defaults are left out"
     expect(page.get_by_test_id("code")).to_contain_text("the code of first-of-two")
     expect(page.get_by_test_id("plan")).to_contain_text("As measured in first-of-two, a job of the same code.")
     page.get_by_role("button", name="Submit").click()
     again = client.job(_submitted(page))
-    assert (again.spec, again.bundle) == (first.spec, first.bundle)
+    assert (again.spec, again.bundle) == ({**first.spec, "name": "first-of-two-2"}, first.bundle)
     client.stop(again.id)
 
 

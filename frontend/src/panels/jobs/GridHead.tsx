@@ -43,18 +43,19 @@ interface TitleProps {
   label: string
   sort?: JobSort
   descending?: boolean
+  figures?: boolean
   order: Order
   onOrder: (order: Order) => void
 }
 
-function Title({ label, sort, descending = false, order, onOrder }: TitleProps) {
-  if (!sort) return <div role="columnheader">{label}</div>
+function Title({ label, sort, descending = false, figures, order, onOrder }: TitleProps) {
+  if (!sort) return <div role="columnheader" data-figures={figures}>{label}</div>
   const sorted = order.sort === sort
   // By age, the newest has the greatest time and the least age.
   const up = sort === "created" ? order.descending : !order.descending
   const Arrow = up ? IconArrowUp : IconArrowDown
   return (
-    <div role="columnheader" aria-sort={sorted ? (up ? "ascending" : "descending") : undefined}>
+    <div role="columnheader" data-figures={figures} aria-sort={sorted ? (up ? "ascending" : "descending") : undefined}>
       <UnstyledButton className={classes.title} onClick={() => onOrder({ sort, descending: sorted ? !order.descending : descending })}>
         {label}
         {sorted && <Arrow size={13} aria-hidden />}
