@@ -57,7 +57,7 @@ def test_what_a_push_costs_and_how_its_shards_are_loaded(open_page: OpenPage, cl
     expect(shards).to_have_count(3)
     expect(shards.nth(2)).to_contain_text("20 B")  # five numbers are one block, which is the last shard's
     expect(shards.nth(2)).to_contain_text("%")
-    expect(page.get_by_text("One server is enough: the model is so small that 1 shard of 2 holds nothing.")).to_be_visible()
+    expect(page.get_by_text("1 server is enough: the model is so small that 1 of 2 shards holds nothing.")).to_be_visible()
     client.wait(job.id, timeout=120)
 
 
