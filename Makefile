@@ -103,6 +103,7 @@ wheel: .venv/.dev backend/page/index.html  ## build the wheel, which contains th
 generate: client  ## write anew what is made from the code: README's table of strategies, the reference of the job file, the API document, the page's API client
 	$(BIN)/python scripts/readme-table
 	$(BIN)/python scripts/bundle-rules
+	$(BIN)/python scripts/page-glossary
 	$(BIN)/python scripts/job-file-reference
 
 format: .venv/.dev  ## lay out the Python code as `make check` wants it

@@ -68,7 +68,7 @@ def test_logs_come_as_they_are_written_for_the_selected_process(open_page: OpenP
     expect(log).to_contain_text("one more step")
     expect(log).not_to_contain_text("worker-0")
     client.wait(job.id, timeout=120)
-    expect(page.get_by_text(re.compile(r"^150 of \d+ lines read"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"^150 of \d+ lines"))).to_be_visible()
 
 
 def test_stopping_asks_first_and_keeps_the_model(open_page: OpenPage, client: Client) -> None:
@@ -76,7 +76,7 @@ def test_stopping_asks_first_and_keeps_the_model(open_page: OpenPage, client: Cl
     page = open_page(f"/jobs/{job.id}/metrics")
     expect(page.get_by_role("img", name=LOSS)).to_be_visible()
     page.get_by_role("button", name="Stop").click()
-    page.get_by_role("button", name="No, keep it").click()
+    page.get_by_role("button", name="Cancel").click()
     expect(page.get_by_role("dialog")).to_have_count(0)
     assert client.job(job.id).status == "running"
 

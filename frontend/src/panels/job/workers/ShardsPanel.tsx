@@ -1,5 +1,6 @@
 import { Table } from "@mantine/core"
 import type { ShardLoad } from "@/client"
+import { Term } from "@/components/messages/Term"
 import { Panel } from "@/components/page/Panel"
 import { useFeed } from "@/hooks/job/useFeed"
 import { formatBytes, formatCount, formatMoments, formatPercent } from "@/lib/format"
@@ -24,7 +25,7 @@ export function ShardsPanel() {
     why ? `auto: ${why.message}` : "",
   ]
   return (
-    <Panel title="Shards" subtitle={subtitle.filter(Boolean).join(" ") || "Slices of the center, in this attempt"} flush>
+    <Panel title={<Term word="shard">Shards</Term>} subtitle={subtitle.filter(Boolean).join(" ") || "Slices of the center, in this attempt"} flush>
       <Table.ScrollContainer minWidth={340} mah={260} type="native" role="group" tabIndex={0} aria-label="Shards">
         <Table>
           <Table.Thead>
