@@ -102,9 +102,10 @@ wheel: .venv/.dev backend/page/index.html  ## build the wheel, which contains th
 	@$(BIN)/python -m pip wheel . --quiet --no-deps --no-build-isolation --wheel-dir dist
 	@ls dist/*.whl
 
-generate: client  ## write anew what is made from the code: README's table of strategies, the reference of the job file, the API document, the page's API client
+generate: client  ## write anew what is made from the code: README's table of strategies, the reference of the job file, the API document, the page's API client and glossary
 	$(BIN)/python scripts/readme-table
 	$(BIN)/python scripts/bundle-rules
+	$(BIN)/python scripts/page-glossary
 	$(BIN)/python scripts/job-file-reference
 
 format: .venv/.dev  ## lay out the Python code as `make check` wants it

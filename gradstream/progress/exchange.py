@@ -62,6 +62,16 @@ class ShardLoad(BaseModel, frozen=True):
     queue: int | None = Field(description="Longest queue, in entries")
 
 
+def describe_empty_shards(shards: Sequence[ShardLoad]) -> str | None:
+    """Return how many servers would be enough; None where every shard holds a slice, or none has received one."""
+    empty = sum(shard.slice_bytes == 0 for shard in shards)
+    enough = len(shards) - empty
+    if not empty or not enough:
+        return None
+    servers, hold = "1 server is" if enough == 1 else f"{enough} servers are", "holds" if empty == 1 else "hold"
+    return f"{servers} enough: the model is so small that {empty} of {len(shards)} shards {hold} nothing"
+
+
 class ShardSums(BaseModel, frozen=True):
     """The running sums of one shard."""
 

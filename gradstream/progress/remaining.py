@@ -34,13 +34,20 @@ class Remaining(BaseModel):
             self.left[point.rank] = point.time
 
     def done(self, found: ProcessSummaries) -> float | None:
-        """Return the trained share of all mini-batches, 0 to 1. None: their number is not known."""
-        total = sum(self._whole(rank, found) for rank in self.shares)
-        trained = sum(min(self._whole(rank, found), _step(rank, found)) for rank in self.shares)
-        return trained / total if total else None
+        """Return the trained share of all mini-batches, 0 to 1. None: their number is not known.
 
-    def _whole(self, rank: int, found: ProcessSummaries) -> int:
-        return min(self.shares[rank], _step(rank, found)) if rank in self.left else self.shares[rank]
+        The rest of a worker that left is not trained any more, so it does not count; that of a job that was stopped does."""
+        trained = {rank: min(share, _step(rank, found)) for rank, share in self.shares.items()}
+        gone = set() if self._was_stopped(found) else self.left.keys()
+        total = sum(trained[rank] if rank in gone else share for rank, share in self.shares.items())
+        return sum(trained.values()) / total if total else None
+
+    def _was_stopped(self, found: ProcessSummaries) -> bool:
+        """All workers have left, the last one before it had trained its share."""
+        if not self.shares or not self.shares.keys() <= self.left.keys():
+            return False
+        last = max(self.shares, key=lambda rank: self.left[rank])
+        return _step(last, found) < self.shares[last]
 
     def seconds(self, found: ProcessSummaries) -> float | None:
         """Return the seconds until the slowest worker has trained its share. None: no worker's speed is known yet."""

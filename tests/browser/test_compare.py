@@ -84,7 +84,7 @@ def test_a_link_shows_others_the_same(open_page: OpenPage, jobs: list[Job]) -> N
     page.get_by_role("combobox", name="Group by").click()
     page.get_by_role("option", name="strategy.name").click()
     expect(page.get_by_role("img", name=re.compile("^Eval loss: async, .*; sync, "))).to_be_visible(timeout=TIMEOUT_MS)
-    page.get_by_role("combobox", name="Over").click()
+    page.get_by_role("combobox", name="X axis").click()
     page.get_by_role("option", name="Bytes sent").click()
     chart = page.get_by_role("region", name="Eval loss", exact=True)
     chart.get_by_role("button", name=re.compile("^sync")).click()
@@ -99,7 +99,7 @@ def test_a_link_shows_others_the_same(open_page: OpenPage, jobs: list[Job]) -> N
     }
     other = open_page(page.url)
     expect(other.get_by_role("combobox", name="Group by")).to_have_value("strategy.name")
-    expect(other.get_by_role("combobox", name="Over")).to_have_value("Bytes sent")
+    expect(other.get_by_role("combobox", name="X axis")).to_have_value("Bytes sent")
     hidden = other.get_by_role("region", name="Eval loss", exact=True).get_by_role("button", name=re.compile("^sync"))
     expect(hidden).to_have_attribute("aria-pressed", "false")
     expect(other.get_by_role("row", name=re.compile("^batch_size"))).to_be_visible(timeout=TIMEOUT_MS)
@@ -181,6 +181,11 @@ def test_fifty_jobs_are_drawn_told_apart_and_grouped(width: int, scheme: str, op
     expect(curves.get_by_role("img", name=EVAL)).to_be_visible(timeout=2 * TIMEOUT_MS)
     names = curves.get_by_role("button", pressed=True)
     expect(names).to_have_count(50, timeout=TIMEOUT_MS)
+    listed = page.get_by_role("list", name="Compared jobs").get_by_role("link")
+    expect(listed).to_have_count(12)
+    page.get_by_role("button", name="Show 38 more").click()
+    expect(listed).to_have_count(50)
+    page.get_by_role("button", name="Show fewer").click()
     if SCREENSHOTS:
         page.screenshot(path=Path(SCREENSHOTS) / f"compare-fifty-{width}-{scheme}.png", full_page=True)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page scrolls sideways"

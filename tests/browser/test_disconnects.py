@@ -64,7 +64,7 @@ class Pages:
         if logs.get_by_text("scroll up for older ones").count():
             logs.get_by_role("log").press("Home")
         written = sum(chunk.text.count("\n") for chunk in self.client.logs(self.job.id))
-        return logs.get_by_text(f"{written:,} of {written:,} lines read, all there are").count() > 0
+        return logs.get_by_text(f"{written:,} lines", exact=True).count() > 0
 
     def _content(self, name: str) -> Locator:
         page = self.all[name]
@@ -96,11 +96,11 @@ def test_six_pages_come_back_from_every_disconnect_without_a_gap(
         pages.expect("reconnecting")
         pages["overview"].get_by_role("tab", name="Config").click()  # a part of the page that has not been loaded
         _expect_late(pages["metrics"])
-        expect(pages["logs"].get_by_text("lines read; newer ones follow when the server answers again")).to_be_visible()
+        expect(pages["logs"].get_by_text("lines; newer ones follow when the server answers again")).to_be_visible()
         pages["workers"].get_by_role("tab", name="Logs").click()  # what it shows has not been read
         expect(pages["workers"].get_by_role("heading", name="Logs")).to_be_visible()
-        expect(pages["workers"].get_by_text("lines read")).to_have_count(0)
-    pages["workers"].get_by_text("lines read").wait_for()
+        expect(pages["workers"].get_by_text(re.compile(r"^[\d,]+ lines"))).to_have_count(0)
+    pages["workers"].get_by_text(re.compile(r"^[\d,]+ lines")).wait_for()
     pages["workers"].get_by_role("tab", name="Workers").click()
     pages["overview"].get_by_text("slow:Slow").first.wait_for()
     pages["overview"].get_by_role("tab", name="Overview").click()

@@ -42,6 +42,9 @@ def test_a_failed_job_shows_what_its_process_wrote_last(open_page: OpenPage, cli
     role, _, rank = process.partition("-")
     expect(page).to_have_url(re.compile(f"/logs\\?role={role}" + (f"&rank={rank}$" if rank else "$")))
     expect(page.get_by_role("log")).to_contain_text("Traceback")
+    expect(alert.locator("pre")).to_be_hidden()  # the tab shows it
+    alert.get_by_text(f"Last output of {process}", exact=True).click()
+    expect(alert.locator("pre")).to_be_visible()
 
 
 def test_what_an_ended_job_never_had_is_not_said_to_come_yet(open_page: OpenPage, failed: Job) -> None:

@@ -84,7 +84,7 @@ def test_the_job_file_is_shown_downloaded_and_cloned_as_it_was_sent(open_page: O
     cloned = page.get_by_role("textbox", name="Job file as YAML")
     expect(cloned).to_have_value(re.compile("^# tried after the talk of Tuesday\n"))
     said = yaml.safe_load(cloned.input_value())
-    assert (said["name"], said["stop"]) == ("as-sent", {"steps": 20})
+    assert (said["name"], said["stop"]) == ("as-sent-2", {"steps": 20})
 
 
 def _rows(events: list[Event]) -> int:

@@ -152,7 +152,7 @@ def test_filters_stand_in_the_address_and_can_be_named(open_page: OpenPage, many
     page.get_by_role("option", name=re.compile("failed")).click()
     page.keyboard.press("Escape")
     page.get_by_role("textbox", name="Part of the name").fill("digits-adag")
-    expect(page.get_by_text(re.compile(r"\d+ jobs fit"))).to_be_visible()
+    expect(page.get_by_text(re.compile(rf"\d+ of {many:,} jobs$"))).to_be_visible()
     expect(page).to_have_url(re.compile("q=digits-adag"))
     expect(rows(page).filter(has_not_text="digits-adag")).to_have_count(0)
     expect(rows(page).first).to_be_visible()
@@ -164,7 +164,21 @@ def test_filters_stand_in_the_address_and_can_be_named(open_page: OpenPage, many
     page.get_by_role("button", name="Saved filters").click()
     page.get_by_role("link", name="my failures").click()
     expect(page).to_have_url(re.compile("status=failed&q=digits-adag"))
-    expect(page.get_by_text(re.compile(r"\d+ jobs fit"))).to_be_visible()
+    expect(page.get_by_text(re.compile(rf"\d+ of {many:,} jobs$"))).to_be_visible()
+
+
+def test_figures_end_at_one_edge_in_rows_of_36_pixels(open_page: OpenPage, many: int) -> None:
+    page = open_page("/jobs?user=bob&user=eve&status=succeeded")
+    expect(rows(page).first).to_be_visible()
+    heights = rows(page).evaluate_all("all => all.map(row => row.offsetHeight)")
+    assert set(heights) == {36}
+    for column in ("workers", "throughput", "loss"):
+        ends = page.locator(f"[role=gridcell][data-column={column}] > span").evaluate_all(
+            "all => all.map(cell => { const range = document.createRange(); range.selectNodeContents(cell);"
+            " return Math.round(range.getBoundingClientRect().right) })"
+        )
+        assert len(set(ends)) == 1, (column, ends)
+    assert not page.locator("[data-column=throughput]").filter(has_text=re.compile(r"\dk")).count()
 
 
 def test_columns_are_selected(open_page: OpenPage, many: int) -> None:

@@ -57,7 +57,7 @@ def test_what_a_push_costs_and_how_its_shards_are_loaded(open_page: OpenPage, cl
     expect(shards).to_have_count(3)
     expect(shards.nth(2)).to_contain_text("20 B")  # five numbers are one block, which is the last shard's
     expect(shards.nth(2)).to_contain_text("%")
-    expect(page.get_by_text("One server is enough: the model is so small that 1 shard of 2 holds nothing.")).to_be_visible()
+    expect(page.get_by_text("1 server is enough: the model is so small that 1 of 2 shards holds nothing.")).to_be_visible()
     client.wait(job.id, timeout=120)
 
 
@@ -68,7 +68,7 @@ def test_logs_come_as_they_are_written_for_the_selected_process(open_page: OpenP
     expect(log).to_contain_text("one more step")
     expect(log).not_to_contain_text("worker-0")
     client.wait(job.id, timeout=120)
-    expect(page.get_by_text(re.compile(r"^150 of \d+ lines read"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"^150 of \d+ lines"))).to_be_visible()
 
 
 def test_stopping_asks_first_and_keeps_the_model(open_page: OpenPage, client: Client) -> None:
@@ -76,7 +76,7 @@ def test_stopping_asks_first_and_keeps_the_model(open_page: OpenPage, client: Cl
     page = open_page(f"/jobs/{job.id}/metrics")
     expect(page.get_by_role("img", name=LOSS)).to_be_visible()
     page.get_by_role("button", name="Stop").click()
-    page.get_by_role("button", name="No, keep it").click()
+    page.get_by_role("button", name="Cancel").click()
     expect(page.get_by_role("dialog")).to_have_count(0)
     assert client.job(job.id).status == "running"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from playwright.sync_api import Page, expect
 
 from gradstream.client import Client
-from tests.browser.support import WORKLOAD, OpenPage, check_looks, every_look, submit_slow
+from tests.browser.support import WORKLOAD, OpenPage, check_looks, every_look, still_box, submit_slow
 
 YAML = "Job file as YAML"
 LINES = "Problems by line"
@@ -92,6 +92,50 @@ def test_nothing_is_green_before_there_is_code_and_the_code_names_its_workload(o
     page.get_by_role("group", name="Workload classes in the code").get_by_role("button", name="lab:Circle").click()
     expect(page.get_by_label("Entrypoint")).to_have_value("lab:Circle")
     expect(submit).to_be_enabled()
+
+
+def test_classes_of_the_code_are_offered_and_files_that_make_no_bundle_cannot_be_submitted(
+    open_page: OpenPage, tmp_path: Path
+) -> None:
+    folder = tmp_path / "lab"
+    folder.mkdir()
+    (folder / "lab.py").write_text(f"{CIRCLE.replace('radius: float', 'radius: float = 1.0')}\nclass Square(Circle):\n    pass\n")
+    page = open_page("/jobs/new")
+    page.get_by_label("A folder of code").set_input_files(folder)
+    classes = page.get_by_role("group", name="Workload classes in the code")
+    classes.get_by_role("button", name="lab:Square").click()
+    expect(page.get_by_label("Entrypoint")).to_have_value("lab:Square")
+    expect(classes.get_by_role("button", pressed=True)).to_have_text("lab:Square")
+    submit = page.get_by_role("button", name="Upload and submit")
+    expect(submit).to_be_enabled()
+
+    deep = folder.joinpath(*[f"d{depth}" for depth in range(66)])
+    deep.mkdir(parents=True)
+    (deep / "far.py").write_text("")
+    page.get_by_label("A folder of code").set_input_files(folder)
+    expect(page.get_by_role("alert").filter(has_text="Invalid bundle")).to_contain_text("folders deep")
+    expect(page.get_by_text("Correct the selection of files.")).to_be_visible()
+    expect(page.get_by_text("The job file is valid")).to_have_count(0)
+    expect(submit).to_be_disabled()
+
+
+def test_fields_beside_each_other_are_in_line_and_long_lines_wrap_under_their_numbers(open_page: OpenPage) -> None:
+    page = open_page("/jobs/new?example=digits")
+    text = page.get_by_label(YAML)
+    expect(text).to_have_value(re.compile("window"))
+    for names in (("learning rate", "window"), ("epochs", "steps")):
+        tops = {round(still_box(page.get_by_label(name, exact=True))["y"]) for name in names}
+        assert len(tops) == 1, names
+    more = page.get_by_role("button", name="More about Hogwild threads")
+    more.click()
+    expect(page.get_by_role("button", name="Less about Hogwild threads")).to_have_attribute("aria-expanded", "true")
+    expect(page.get_by_text("whose results can be repeated")).to_be_visible()
+
+    text.fill(f"name: mine # {'a long comment ' * 20}\nseed: x\n")
+    lines = text.evaluate("area => [...area.previousElementSibling.children].map(line => line.offsetHeight)")
+    assert lines[0] > 3 * lines[1]
+    assert text.evaluate("area => area.scrollWidth <= area.clientWidth && area.scrollHeight <= area.clientHeight")
+    assert sum(lines) + 16 <= text.evaluate("area => area.offsetHeight")
 
 
 def test_text_and_form_follow_each_other_and_the_text_may_be_broken_meanwhile(open_page: OpenPage) -> None:
@@ -223,13 +267,13 @@ def test_a_job_is_run_again_from_its_page_with_its_code_and_a_short_job_file(ope
     page = open_page(f"/jobs/{first.id}")
     page.get_by_role("link", name="Run again").click()
     text = page.get_by_label(YAML)
-    expect(text).to_have_value(re.compile("name: first-of-two"))
+    expect(text).to_have_value(re.compile("name: first-of-two-2\n"))
     assert "priority" not in text.input_value(), "defaults are left out"
     expect(page.get_by_test_id("code")).to_contain_text("the code of first-of-two")
     expect(page.get_by_test_id("plan")).to_contain_text("As measured in first-of-two, a job of the same code.")
     page.get_by_role("button", name="Submit").click()
     again = client.job(_submitted(page))
-    assert (again.spec, again.bundle) == (first.spec, first.bundle)
+    assert (again.spec, again.bundle) == ({**first.spec, "name": "first-of-two-2"}, first.bundle)
     client.stop(again.id)
 
 

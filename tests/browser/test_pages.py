@@ -47,6 +47,19 @@ def test_page(name: str, width: int, scheme: str, look_at: OpenPage, job: Job) -
     check_looks(page, f"{name}-{width}-{scheme}")
 
 
+def test_words_of_the_glossary_are_explained_where_they_stand(open_page: OpenPage, job: Job) -> None:
+    page = open_page(f"/jobs/{job.id}")
+    tip = page.get_by_role("tooltip")
+    page.get_by_role("button", name="Ledger").focus()
+    expect(tip).to_have_text(re.compile("^Ledger: the count, for each rank, of pushes applied"))
+    expect(page.get_by_role("button", name="Ledger")).to_have_attribute("aria-describedby", tip.get_attribute("id") or "")
+    page.get_by_role("button", name="asp", exact=True).hover()
+    expect(tip.filter(has_text="Gate: the rule when a worker may begin its next round")).to_be_visible()
+    page.goto("/jobs")
+    page.get_by_role("columnheader", name="Staleness").get_by_role("button").hover()
+    expect(tip).to_contain_text("version just before a push is applied")
+
+
 def test_the_narrow_page_has_its_places_behind_a_button(open_page: OpenPage) -> None:
     page = open_page("/jobs", width=390)
     page.get_by_role("button", name="Menu", exact=True).click()

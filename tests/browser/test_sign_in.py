@@ -54,7 +54,7 @@ def test_a_session_that_was_ended_elsewhere_is_told_and_the_page_comes_back(open
     expect(table.get_by_text("This browser")).to_have_count(1)
     settings.get_by_role("row", name="lent laptop").get_by_role("button", name="Revoke").click()
     expect(settings.get_by_role("dialog")).to_contain_text("1 browser that signed in with it is signed out.")
-    settings.get_by_role("dialog").get_by_role("button", name="No, keep it").click()
+    settings.get_by_role("dialog").get_by_role("button", name="Cancel").click()
     table.get_by_role("row", name="lent laptop").get_by_role("button", name="End").click()
     settings.get_by_role("dialog").get_by_role("button", name="End").click()
     expect(table.get_by_role("row", name="lent laptop")).to_have_count(0)

@@ -1,9 +1,14 @@
 import { describe, expect, it } from "vitest"
-import { counted, formatAccuracy, formatAgo, formatBytes, formatDuration, formatMoments, formatNumber, formatPercent } from "./format"
+import { counted, formatAccuracy, formatAgo, formatBytes, formatDuration, formatFigure, formatMoments, formatNumber, formatPercent } from "./format"
 
 it.each([[0, "0"], [0.01234, "0.0123"], [4.5678, "4.57"], [12, "12"], [1234.5, "1235"], [999.6, "1000"], [12_345, "12.3k"], [2_000_000, "2M"], [0.00001, "1.0e-5"], [NaN, "NaN"], [null, "–"]])(
   "writes the number %s as %s",
   (value, text) => expect(formatNumber(value)).toBe(text),
+)
+
+it.each([[0, "0"], [0.9, "0.900"], [0.01234, "0.0123"], [0.00131, "0.00131"], [4.6e-4, "4.60e-4"], [99.96, "100"], [776.4, "776"], [12_104, "12,104"], [2.5e7, "2.50e7"], [NaN, "NaN"], [null, "–"]])(
+  "writes %s in a column of figures as %s",
+  (value, text) => expect(formatFigure(value)).toBe(text),
 )
 
 it.each([[0.42, "0.4 s"], [3, "3 s"], [59.6, "1 min"], [200, "3 min 20 s"], [7500, "2 h 5 min"], [273_600, "3 d 4 h"], [null, "–"]])(

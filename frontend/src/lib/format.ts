@@ -14,6 +14,14 @@ export function formatNumber(value: number | null | undefined, digits = 3): stri
   return compactly(digits).format(value).replace("K", "k")
 }
 
+/** A figure of a column: three digits that count, zeros at the end too, so that equal lengths mean equal sizes; never 12k beside 9876. */
+export function formatFigure(value: number | null | undefined): string {
+  if (value === null || value === undefined || !Number.isFinite(value)) return formatNumber(value)
+  const size = Math.abs(value)
+  if (size >= 1e7 || (size !== 0 && size < 0.001)) return value.toExponential(2).replace("e+", "e")
+  return size >= 100 ? WHOLE.format(Math.round(value)) : value === 0 ? "0" : value.toPrecision(3)
+}
+
 function compactly(digits: number): Intl.NumberFormat {
   const format = compact.get(digits) ?? new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: digits })
   compact.set(digits, format)

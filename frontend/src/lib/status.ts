@@ -11,6 +11,11 @@ export function hasEnded({ status, ended_at }: { status: JobStatus; ended_at?: s
   return ENDED.includes(status) || typeof ended_at === "string"
 }
 
+/** A job of this status has a reason that its row in a list shows. */
+export function isExplained(status: JobStatus): boolean {
+  return status === "queued" || status === "failed"
+}
+
 /** How a status of a job, attempt, process or node is to be read. */
 export function toneOf(status: string): Tone {
   switch (status) {

@@ -45,7 +45,7 @@ def command(job: JobReference, as_json: AsJson = False, url: Url = None, token_f
         )
         return
     _head(found, environment, f"{client.page_url}/jobs/{found.id}", _first_needed(events))
-    _shards(found.progress.shards)
+    _shards(found.progress.shards, serverless=found.spec["roles"]["server"]["count"] == 0)
     _processes([process for process in processes if process.attempt == found.attempt], found.message)
     _files(artifacts)
     _events(gathered(events)[-_EVENTS_SHOWN:], found.message)
@@ -94,8 +94,9 @@ def _shard_count(job: Job) -> str:
     return f"{job.shards}, auto" if count == "auto" else str(job.shards)
 
 
-def _shards(shards: list[ShardLoad]) -> None:
+def _shards(shards: list[ShardLoad], *, serverless: bool) -> None:
     from gradstream.cli.terminal.output import number, print_table, size
+    from gradstream.progress.exchange import describe_empty_shards
 
     if shards:
         print()
@@ -112,6 +113,8 @@ def _shards(shards: list[ShardLoad]) -> None:
                 for each in shards
             ],
         )
+        if not serverless and (hint := describe_empty_shards(shards)):
+            print(f"{hint}.")
 
 
 def _processes(processes: list[Process], why: str | None) -> None:

@@ -64,6 +64,17 @@ def test_the_rest_of_the_share_of_a_worker_that_was_stopped_is_left_out() -> Non
     assert remaining.done(found) == pytest.approx(100 / 1100)
 
 
+def test_a_job_that_was_stopped_is_not_done() -> None:
+    remaining, found = job(100, 1000)
+    train(found, 0, until=109.95, pace=10.0)
+    train(found, 1, until=104.9, pace=10.0)
+    for rank in (0, 1):
+        remaining.take(point(ACTIVE, rank, 0.0, time=200.0 + rank))
+    assert remaining.done(found) == pytest.approx(150 / 1100)
+    remaining.take(point(ACTIVE, 0, 0.0, time=300.0))
+    assert remaining.done(found) == 1.0, "the other was stopped by hand, and the last one has trained its share"
+
+
 def test_a_worker_that_gets_faster_is_believed_soon_and_not_at_once() -> None:
     remaining, found = job(10_000)
     train(found, 0, until=199.0, pace=1.0)

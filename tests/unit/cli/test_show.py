@@ -7,8 +7,9 @@ from uuid import UUID
 
 import pytest
 
-from gradstream.cli.jobs.show import _ending, _first_needed, _head, gathered
+from gradstream.cli.jobs.show import _ending, _first_needed, _head, _shards, gathered
 from gradstream.client import Event, Job, Process
+from gradstream.progress.exchange import ShardLoad
 
 
 def event(kind: str, message: str, seq: int) -> Event:
@@ -87,3 +88,25 @@ def test_the_model_that_a_job_starts_from_is_named_with_its_version(
     assert "data needed" not in printed
     _head(job, None, "http://localhost/jobs/1", first_needed="from example 12,800 on")
     assert "from example 12,800 on, by the last checkpoint" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("slices", "said"),
+    [
+        ((0, 20), "1 server is enough: the model is so small that 1 of 2 shards holds nothing.\n"),
+        ((0, 0, 8, 8), "2 servers are enough: the model is so small that 2 of 4 shards hold nothing.\n"),
+        ((8, 8), ""),
+        ((None, None), ""),
+        ((0, 0), ""),
+    ],
+)
+def test_more_servers_than_the_model_needs_are_named(
+    slices: tuple[int | None, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shards = [ShardLoad(rank=rank, slice_bytes=size, apply=None, busy=None, queue=None) for rank, size in enumerate(slices)]
+    _shards(shards, serverless=False)
+    printed = capsys.readouterr().out
+    assert printed.endswith(said)
+    assert ("enough" in printed) == (said != "")
+    _shards(shards, serverless=True)
+    assert "enough" not in capsys.readouterr().out

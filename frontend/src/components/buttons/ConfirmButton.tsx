@@ -35,7 +35,7 @@ export function ConfirmButton({ label, question, consequence, onConfirm, pending
         )}
         <Group justify="flex-end" mt="lg">
           <Button variant="default" onClick={close}>
-            No, keep it
+            Cancel
           </Button>
           <Button color="red.8" onClick={confirm} loading={pending} data-autofocus>
             {label}

@@ -61,6 +61,12 @@ export function useJobCounts() {
   return useQuery({ queryKey: ["job-counts"], queryFn: () => body(api.GET("/api/v1/jobs/counts")) })
 }
 
+/** How many jobs there are at all; null: not known yet. */
+export function useJobTotal(): number | null {
+  const { data } = useJobCounts()
+  return data ? Object.values(data.status).reduce((sum, count) => sum + count, 0) : null
+}
+
 /** The same for many jobs; what was done to each. */
 export function useChangeJobs() {
   const client = useQueryClient()

@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query"
 import { stringify } from "yaml"
 import { api, body, type Example, type JobSpec } from "@/client"
 import { withoutDefaults } from "@/lib/job-file/minimal"
+import { stemOf, withNextName } from "@/lib/job-file/naming"
 import { withOverrides } from "@/lib/job-file/overrides"
 import type { JsonSchema } from "@/lib/job-file/schema"
 import type { Code } from "@/lib/upload/bundle"
@@ -34,19 +35,27 @@ export function useBeginning(from: string | null, example: string | null) {
       return { text: EMPTY, code: null }
     },
     staleTime: Infinity,
+    gcTime: 0, // the next name depends on the jobs that there are
   })
 }
 
-/** It begins with the text that was sent, comments and all, where there is one. */
+/** It begins with the text that was sent, comments and all, where there is one; and with a name that no job has yet. */
 async function copyOf(id: string): Promise<Beginning> {
   const [job, config] = await Promise.all([
     body(api.GET("/api/v1/jobs/{id}", { params: { path: { id } } })),
     body(api.GET("/api/v1/jobs/{id}/config", { params: { path: { id } } })),
   ])
-  const text = config.source === null ? await inShort(job.spec) : withOverrides(config.source, config.overrides)
+  const sent = config.source === null ? await inShort(job.spec) : withOverrides(config.source, config.overrides)
+  const text = withNextName(sent, await namesLike(job.name))
   if (!job.bundle) return { text, code: null }
   const { files } = await body(api.GET("/api/v1/bundles/{hash}", { params: { path: { hash: job.bundle } } }))
   return { text, code: { hash: job.bundle, origin: `the code of ${job.name}`, files } }
+}
+
+/** Names of jobs that may be earlier runs of this one. */
+async function namesLike(name: string): Promise<ReadonlySet<string>> {
+  const { items } = await body(api.GET("/api/v1/jobs", { params: { query: { q: stemOf(name), limit: 500 } } }))
+  return new Set([name, ...items.map((job) => job.name)])
 }
 
 async function inShort(spec: JobSpec): Promise<string> {

@@ -5,7 +5,7 @@ import { useSubmitJob } from "@/hooks/job/useJob"
 import { newKey } from "@/lib/api/key"
 import { emptyDraft, getIn, readDraft, setInDraft, type Draft, type Path } from "@/lib/job-file/draft"
 import { keep, readKept, type Kept } from "@/lib/job-file/kept"
-import type { Code, Picked, Sources } from "@/lib/upload/bundle"
+import { tooMuch, type Code, type Picked, type Sources } from "@/lib/upload/bundle"
 import { NO_ENTRYPOINT } from "./useBeginning"
 import { useCode } from "./useCode"
 import { usePlan } from "./usePlan"
@@ -31,6 +31,7 @@ export function useNewJob(initial: Kept, place: string) {
     [place, differs, submission.isSuccess, draft.text, code, chosen],
   )
 
+  const problem = useMemo(() => (picked ? tooMuch(picked.files) : null), [picked])
   const { workloads } = checked
   const missing = getIn(draft.value, ENTRYPOINT) === NO_ENTRYPOINT && workloads.length === 1 ? workloads[0]!.entrypoint : null
   if (missing) setDraft(setInDraft(draft, ENTRYPOINT, missing)) // once: then it is named
@@ -43,6 +44,10 @@ export function useNewJob(initial: Kept, place: string) {
   }
   return {
     ...checked,
+    /** It can be submitted as it is. */
+    ready: checked.ready && problem === null,
+    /** Why the selected files cannot be one bundle. */
+    tooMuch: problem,
     draft,
     hasCode: picked !== null || code !== null,
     code,

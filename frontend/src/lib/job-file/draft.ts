@@ -1,4 +1,4 @@
-import { isCollection, isMap, parseDocument } from "yaml"
+import { isCollection, isMap, isScalar, parseDocument } from "yaml"
 
 export type Path = readonly (string | number)[]
 
@@ -36,7 +36,11 @@ export function setInDraft(draft: Draft, path: Path, value: unknown): Draft {
     }
   }
   if (value === undefined) document.deleteIn(path)
-  else document.setIn(path, document.createNode(value))
+  else {
+    const [before, next] = [document.getIn(path, true), document.createNode(value)]
+    if (isScalar(before)) next.comment = before.comment ?? null // "lr: 0.1 # as in the paper"
+    document.setIn(path, next)
+  }
   return readDraft(document.toString({ lineWidth: 0, flowCollectionPadding: false }), draft)
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { isShown, rangeInWords, readSchema, type Field, type JsonSchema } from "./schema"
+import { firstSentence, isShown, rangeInWords, readSchema, type Field, type JsonSchema } from "./schema"
 
 const schema: JsonSchema = {
   $defs: {
@@ -102,6 +102,13 @@ describe("readSchema", () => {
     expect(ranges.map(rangeInWords)).toEqual(["", "at least 1", "above 0", "0 to 1", "below 2"])
     expect(rangeInWords({ min: 0, max: 1, above: true, below: false })).toBe("above 0, at most 1")
     expect(rangeInWords({ ...open, min: 0, max: 2 ** 31, below: true })).toBe("at least 0")
+    expect(rangeInWords({ ...open, min: -1e30, max: 1e30 })).toBe("")
+  })
+
+  it("parts the first sentence of a description from the rest", () => {
+    expect(firstSentence("Worker processes")).toEqual(["Worker processes", ""])
+    expect(firstSentence("Mean of a window.")).toEqual(["Mean of a window", ""])
+    expect(firstSentence("Servers, such as 1.5 of each. auto: by size. 0: none")).toEqual(["Servers, such as 1.5 of each", "auto: by size. 0: none"])
   })
 
   it("says which reference leads nowhere", () => {

@@ -178,8 +178,8 @@ export function isScalarDefault({ default: value }: Field): boolean {
 }
 
 /** "0 to 1", "at least 1", "above 0, below 1". A limit that only keeps numbers in bounds, such as 2^31, is not worth words. */
-export function rangeInWords({ min, max: most, above, below }: Range): string {
-  const max = most !== undefined && Math.abs(most) < 1e9 ? most : undefined
+export function rangeInWords({ min: least, max: most, above, below }: Range): string {
+  const [min, max] = [least, most].map((limit) => (limit !== undefined && Math.abs(limit) < 1e9 ? limit : undefined))
   if (min === undefined) return max === undefined ? "" : `${below ? "below" : "at most"} ${max}`
   if (max === undefined) return `${above ? "above" : "at least"} ${min}`
   return above || below ? `${above ? "above" : "at least"} ${min}, ${below ? "below" : "at most"} ${max}` : `${min} to ${max}`
@@ -210,4 +210,10 @@ function variants({ oneOf = [] }: JsonSchema, { propertyName, mapping }: NonNull
       return { value, summary: schema.description ?? "", fields: fieldsOf(schema, root).filter(({ key }) => key !== propertyName) }
     }),
   }
+}
+
+/** The first sentence of a description, without its full stop, and the rest. */
+export function firstSentence(text: string): [first: string, rest: string] {
+  const end = text.search(/\.\s/)
+  return end < 0 ? [text.replace(/\.$/, ""), ""] : [text.slice(0, end), text.slice(end + 1).trim().replace(/\.$/, "")]
 }

@@ -1,4 +1,5 @@
 import type { JobSort } from "@/client"
+import type { Word } from "@/lib/glossary"
 
 export type ColumnId = "status" | "strategy" | "user" | "workers" | "priority" | "progress" | "loss" | "accuracy" | "throughput" | "staleness" | "time" | "age"
 
@@ -11,23 +12,27 @@ export interface JobColumn {
   descending?: boolean
   /** A track of the grid. */
   width: string
+  /** Its figures end at one edge, so that sizes are compared at a glance. */
+  figures?: boolean
+  /** Its word in the glossary. */
+  term?: Word
   shown: boolean
 }
 
 /** Beside the name, which is always there. */
 export const COLUMNS: readonly JobColumn[] = [
-  { id: "status", label: "Status", sort: "status", width: "minmax(116px, 1.1fr)", shown: true },
-  { id: "strategy", label: "Strategy", sort: "strategy", width: "minmax(92px, 0.9fr)", shown: true },
+  { id: "status", label: "Status", sort: "status", width: "minmax(150px, 1.5fr)", shown: true },
+  { id: "strategy", label: "Strategy", sort: "strategy", term: "strategy", width: "minmax(92px, 0.9fr)", shown: true },
   { id: "user", label: "User", sort: "user", width: "minmax(80px, 0.7fr)", shown: false },
-  { id: "workers", label: "Workers", sort: "workers", descending: true, width: "72px", shown: true },
-  { id: "priority", label: "Priority", sort: "priority", descending: true, width: "68px", shown: false },
+  { id: "workers", label: "Workers", sort: "workers", descending: true, figures: true, width: "72px", shown: true },
+  { id: "priority", label: "Priority", sort: "priority", descending: true, figures: true, width: "68px", shown: false },
   { id: "progress", label: "Progress", width: "minmax(96px, 1fr)", shown: true },
-  { id: "loss", label: "Loss", sort: "loss", width: "minmax(136px, 1.2fr)", shown: true },
-  { id: "accuracy", label: "Evaluation", sort: "accuracy", descending: true, width: "minmax(112px, 1fr)", shown: true },
-  { id: "throughput", label: "Samples/s", sort: "throughput", descending: true, width: "88px", shown: true },
-  { id: "staleness", label: "Staleness", sort: "staleness", width: "84px", shown: true },
-  { id: "time", label: "Time", width: "96px", shown: false },
-  { id: "age", label: "Age", sort: "created", descending: true, width: "96px", shown: true },
+  { id: "loss", label: "Loss", sort: "loss", figures: true, width: "minmax(136px, 1.2fr)", shown: true },
+  { id: "accuracy", label: "Evaluation", sort: "accuracy", descending: true, figures: true, width: "minmax(112px, 1fr)", shown: true },
+  { id: "throughput", label: "Samples/s", sort: "throughput", descending: true, figures: true, width: "88px", shown: true },
+  { id: "staleness", label: "Staleness", sort: "staleness", figures: true, term: "staleness", width: "84px", shown: true },
+  { id: "time", label: "Time", figures: true, width: "96px", shown: false },
+  { id: "age", label: "Age", sort: "created", descending: true, figures: true, width: "96px", shown: true },
 ]
 
 export const DEFAULT_COLUMNS: readonly ColumnId[] = COLUMNS.filter(({ shown }) => shown).map(({ id }) => id)

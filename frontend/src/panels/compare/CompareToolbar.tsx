@@ -33,7 +33,7 @@ export function CompareToolbar({ metric, paths }: { metric: ComparedMetric; path
         size="xs" label="Metric" data={metric.names.map((name) => ({ value: name, label: entryOf(catalogue, name).title }))} value={metric.name} allowDeselect={false} searchable
         onChange={(name) => name && change({ metric: name, target: null, direction: null })}
       />
-      <Select size="xs" label="Over" data={COMPARE_AXES} value={axis} allowDeselect={false} onChange={(value) => value && change({ axis: value })} />
+      <Select size="xs" label="X axis" data={COMPARE_AXES} value={axis} allowDeselect={false} onChange={(value) => value && change({ axis: value })} />
       <Select size="xs" label="Group by" placeholder="Each job alone" data={groups} value={group} clearable searchable clearButtonProps={{ "aria-label": "Do not group" }} onChange={(value) => change({ group: value })} />
       {group !== null && (
         <Select size="xs" label="Band" data={SPREADS} value={spread} allowDeselect={false} onChange={(value) => value && change({ spread: value })} />

@@ -1,5 +1,6 @@
 import { ActionIcon, Alert, Anchor, Button, Group, Stack, Text, useComputedColorScheme } from "@mantine/core"
 import { IconAlertTriangle, IconX } from "@tabler/icons-react"
+import { useState } from "react"
 import { Link } from "react-router"
 import { seriesColor } from "@/charts/palette"
 import { StatusBadge } from "@/components/display/StatusBadge"
@@ -9,9 +10,13 @@ import { groupBy, type Compared } from "@/lib/compare/groups"
 import { JobPicker } from "./JobPicker"
 import classes from "./SelectedPanel.module.css"
 
+/** Jobs that are listed before one asks for the others: about three lines of a wide window. */
+const SHOWN = 12
+
 /** The jobs of the comparison, with what became of those that are not there. */
 export function SelectedPanel({ jobs, missing }: { jobs: readonly Compared[]; missing: readonly string[] }) {
   const [{ jobs: ids, group }, change] = useComparison()
+  const [all, setAll] = useState(false)
   const scheme = useComputedColorScheme("light")
   const colors = new Map(groupBy(jobs, group).flatMap(({ jobs, index }) => jobs.map(({ job }) => [job.id, seriesColor(index, scheme)])))
   const remove = (gone: readonly string[]) => change((now) => ({ jobs: now.jobs.filter((id) => !gone.includes(id)) }))
@@ -31,7 +36,7 @@ export function SelectedPanel({ jobs, missing }: { jobs: readonly Compared[]; mi
         {missing.length > 0 && <Missing ids={missing} onLeaveOut={() => remove(missing)} />}
         {jobs.length > 0 && (
           <ul className={classes.jobs} aria-label="Compared jobs">
-            {jobs.map(({ job, label }) => (
+            {(all ? jobs : jobs.slice(0, SHOWN)).map(({ job, label }) => (
               <li key={job.id}>
                 <i style={{ background: colors.get(job.id) }} aria-hidden />
                 <Anchor component={Link} to={`/jobs/${job.id}`} c="inherit" fw={550} size="sm">
@@ -40,12 +45,19 @@ export function SelectedPanel({ jobs, missing }: { jobs: readonly Compared[]; mi
                 <Text component="span" size="xs" c="dimmed">
                   {job.strategy} {job.gate}
                 </Text>
-                <StatusBadge status={job.status} />
+                {job.status !== "succeeded" && <StatusBadge status={job.status} />}
                 <ActionIcon variant="subtle" color="gray" c="dimmed" size="sm" aria-label={`Remove ${label}`} onClick={() => remove([job.id])}>
                   <IconX size={14} />
                 </ActionIcon>
               </li>
             ))}
+            {jobs.length > SHOWN && (
+              <li className={classes.more}>
+                <Button variant="subtle" size="compact-sm" aria-expanded={all} onClick={() => setAll(!all)}>
+                  {all ? "Show fewer" : `Show ${jobs.length - SHOWN} more`}
+                </Button>
+              </li>
+            )}
           </ul>
         )}
       </Stack>

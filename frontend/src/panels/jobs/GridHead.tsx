@@ -1,6 +1,7 @@
-import { Checkbox, UnstyledButton } from "@mantine/core"
+import { Checkbox, Tooltip, UnstyledButton } from "@mantine/core"
 import { IconArrowDown, IconArrowUp } from "@tabler/icons-react"
 import type { JobSort } from "@/client"
+import { GLOSSARY, type Word } from "@/lib/glossary"
 import type { JobColumn } from "@/lib/jobs/jobColumns"
 import classes from "./JobsGrid.module.css"
 
@@ -43,22 +44,26 @@ interface TitleProps {
   label: string
   sort?: JobSort
   descending?: boolean
+  figures?: boolean
+  term?: Word
   order: Order
   onOrder: (order: Order) => void
 }
 
-function Title({ label, sort, descending = false, order, onOrder }: TitleProps) {
-  if (!sort) return <div role="columnheader">{label}</div>
+function Title({ label, sort, descending = false, figures, term, order, onOrder }: TitleProps) {
+  if (!sort) return <div role="columnheader" data-figures={figures}>{label}</div>
   const sorted = order.sort === sort
   // By age, the newest has the greatest time and the least age.
   const up = sort === "created" ? order.descending : !order.descending
   const Arrow = up ? IconArrowUp : IconArrowDown
   return (
-    <div role="columnheader" aria-sort={sorted ? (up ? "ascending" : "descending") : undefined}>
-      <UnstyledButton className={classes.title} onClick={() => onOrder({ sort, descending: sorted ? !order.descending : descending })}>
-        {label}
-        {sorted && <Arrow size={13} aria-hidden />}
-      </UnstyledButton>
+    <div role="columnheader" data-figures={figures} aria-sort={sorted ? (up ? "ascending" : "descending") : undefined}>
+      <Tooltip label={term && GLOSSARY[term]} disabled={!term}>
+        <UnstyledButton className={classes.title} data-term={term} onClick={() => onOrder({ sort, descending: sorted ? !order.descending : descending })}>
+          {label}
+          {sorted && <Arrow size={13} aria-hidden />}
+        </UnstyledButton>
+      </Tooltip>
     </div>
   )
 }

@@ -3,6 +3,7 @@ import type { VirtualItem } from "@tanstack/react-virtual"
 import { Link } from "react-router"
 import type { JobSummary } from "@/client"
 import type { JobColumn } from "@/lib/jobs/jobColumns"
+import { isExplained } from "@/lib/status"
 import { CELLS } from "./cells"
 import classes from "./JobsGrid.module.css"
 
@@ -45,12 +46,12 @@ export function JobRow({ job, item, measure, columns, now, active, selected, onS
         />
       </div>
       <div role="gridcell" className={classes.name}>
-        <Link to={`/jobs/${job.id}`} tabIndex={-1} title={job.name}>
+        <Link to={`/jobs/${job.id}`} tabIndex={-1} title={isExplained(job.status) && job.message ? `${job.name}: ${job.message}` : job.name}>
           {job.name}
         </Link>
       </div>
-      {columns.map(({ id, label }) => (
-        <div role="gridcell" key={id} className={classes.cell} data-column={id}>
+      {columns.map(({ id, label, figures }) => (
+        <div role="gridcell" key={id} className={classes.cell} data-column={id} data-figures={figures}>
           <small className={classes.label} aria-hidden>
             {label}
           </small>

@@ -27,7 +27,7 @@ interface JobsGridProps {
 
 /** Rows from which on the next page is read. */
 const AHEAD = 40
-const ROW = 48
+const ROW = 36
 
 /** Only the rows in sight exist, so thousands are as fast as ten. On a narrow screen each is a card. */
 export function JobsGrid({ jobs, total, columns, order, onOrder, selection, rows, kept, readOn }: JobsGridProps) {

@@ -4,7 +4,7 @@ import { Link, useNavigate } from "react-router"
 import { Loaded } from "@/components/messages/Loaded"
 import { Panel } from "@/components/page/Panel"
 import { useJobFilters } from "@/hooks/jobs/useJobFilters"
-import { useArrival, useJobs, useReadJobsAgain } from "@/hooks/jobs/useJobs"
+import { useArrival, useJobs, useJobTotal, useReadJobsAgain } from "@/hooks/jobs/useJobs"
 import { useKeptPlace, type KeptPlace } from "@/hooks/jobs/useKeptPlace"
 import { useRowKeys } from "@/hooks/jobs/useRowKeys"
 import { useSelection } from "@/hooks/jobs/useSelection"
@@ -44,11 +44,12 @@ export function JobsPanel({ changes }: { changes: readonly Change[] }) {
   useEffect(() => {
     if (nothing && fresh > 0) readAgain() // there is no row that could move
   }, [nothing, fresh, readAgain])
+  const all = useJobTotal()
   const total = jobs.isPlaceholderData ? null : (jobs.data?.pages[0]?.total ?? null)
   return (
     <Panel flush>
       <JobFilterBar view={view} change={change} />
-      <ListStatus total={total} filtered={isFiltered(view)} fresh={fresh} readAgain={readAgain} />
+      <ListStatus total={total} of={isFiltered(view) ? all : null} fresh={fresh} readAgain={readAgain} />
       <SelectionBar selectedJobs={selected} total={Math.max(total ?? 0, items.length)} selection={selection}>
         <SelectAllButton
           key={list}

@@ -3,10 +3,10 @@ import type { ReactNode } from "react"
 import type { JobSummary } from "@/client"
 import { Sparkline } from "@/components/display/Sparkline"
 import { StatusBadge } from "@/components/display/StatusBadge"
-import { NONE, formatAccuracy, formatAgo, formatCount, formatDuration, formatNumber, formatPercent, secondsBetween } from "@/lib/format"
+import { NONE, formatAccuracy, formatAgo, formatCount, formatDuration, formatFigure, formatPercent, secondsBetween } from "@/lib/format"
 import { share } from "@/lib/job/progress"
 import type { ColumnId } from "@/lib/jobs/jobColumns"
-import { hasEnded, readable, toneOf } from "@/lib/status"
+import { hasEnded, isExplained, readable, toneOf } from "@/lib/status"
 import classes from "./JobsGrid.module.css"
 
 /** Content of a column of a job; `now` in milliseconds. */
@@ -23,23 +23,24 @@ export const CELLS: Record<ColumnId, (job: JobSummary, now: number) => ReactNode
   progress: (job) => <Done job={job} />,
   loss: ({ name, progress }) => (
     <>
-      <span className={classes.number}>{progress.not_finite?.length ? "NaN" : formatNumber(progress.loss)}</span>
       <Sparkline values={progress.loss_curve ?? []} label={`Loss of ${name} over time`} />
+      <span>{progress.not_finite?.length ? "NaN" : formatFigure(progress.loss)}</span>
     </>
   ),
   accuracy: ({ progress }) => <MainMetric progress={progress} />,
-  throughput: ({ progress }) => formatNumber(progress.samples_per_second),
-  staleness: ({ progress }) => formatNumber(progress.mean_staleness),
+  throughput: ({ progress }) => formatFigure(progress.samples_per_second),
+  staleness: ({ progress }) => formatFigure(progress.mean_staleness),
   time: ({ started_at, ended_at }, now) => formatDuration(secondsBetween(started_at, ended_at ?? now)),
   age: ({ created_at }, now) => formatAgo(created_at, now),
 }
 
+/** Why it waits or failed stands beside it as far as there is space; the whole sentence, where one points at the row. */
 function Status({ job: { status, reason, position } }: { job: JobSummary }) {
-  const why = status === "queued" || status === "failed" ? reason && readable(reason) : null
+  const why = isExplained(status) ? reason && readable(reason) : null
   return (
     <span className={classes.status}>
       <StatusBadge status={status} />
-      {why && <small>{position ? `${why}, #${position}` : why}</small>}
+      {why && <small>{position ? `#${position}, ${why}` : why}</small>}
     </span>
   )
 }
@@ -51,7 +52,7 @@ function MainMetric({ progress: { main_metric, eval: evaluation } }: { progress:
   if (main_metric === "accuracy") return formatAccuracy(value)
   return (
     <>
-      {formatNumber(value)} <small title={`eval/${main_metric}`}>{main_metric}</small>
+      <small title={`eval/${main_metric}`}>{main_metric}</small> {formatFigure(value)}
     </>
   )
 }

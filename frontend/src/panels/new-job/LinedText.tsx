@@ -1,4 +1,5 @@
-import { useRef, type RefObject } from "react"
+import { memo, type RefObject } from "react"
+import { piecesOf } from "@/lib/job-file/colours"
 import classes from "./LinedText.module.css"
 
 export interface Mark {
@@ -17,38 +18,47 @@ interface LinedTextProps {
   area: RefObject<HTMLTextAreaElement | null>
 }
 
-const MIN_ROWS = 10
-const MAX_ROWS = 18
-
-/** A text area with the numbers of its lines, the marked ones coloured. */
+/** A text area over its lines, which have numbers, colours and marks. Both wrap long lines at the same places, as they share their type and width. */
 export function LinedText({ value, onChange, label, marks, describedBy, area }: LinedTextProps) {
-  const gutter = useRef<HTMLDivElement>(null)
-  const count = value.split("\n").length
   const kinds = new Map([...marks].reverse().map(({ line, kind }) => [line, kind])) // of two on a line the first counts
   return (
     <div className={classes.frame}>
-      <div className={classes.gutter} ref={gutter} aria-hidden>
-        {Array.from({ length: count }, (_, at) => (
-          <div key={at} data-mark={kinds.get(at + 1)}>
-            {at + 1}
-          </div>
-        ))}
+      <div className={classes.sheet}>
+        <div className={classes.lines} aria-hidden>
+          {value.split("\n").map((line, at) => (
+            <Line key={at} line={line} mark={kinds.get(at + 1)} />
+          ))}
+        </div>
+        <textarea
+          ref={area}
+          className={classes.text}
+          aria-label={label}
+          aria-invalid={marks.some(({ kind }) => kind === "bad")}
+          aria-describedby={describedBy}
+          value={value}
+          onChange={(event) => onChange(event.currentTarget.value)}
+          spellCheck={false}
+          autoCapitalize="off"
+          autoComplete="off"
+        />
       </div>
-      <textarea
-        ref={area}
-        className={classes.text}
-        aria-label={label}
-        aria-invalid={marks.some(({ kind }) => kind === "bad")}
-        aria-describedby={describedBy}
-        value={value}
-        onChange={(event) => onChange(event.currentTarget.value)}
-        onScroll={(event) => gutter.current && (gutter.current.scrollTop = event.currentTarget.scrollTop)}
-        rows={Math.min(MAX_ROWS, Math.max(MIN_ROWS, count + 1))}
-        wrap="off"
-        spellCheck={false}
-        autoCapitalize="off"
-        autoComplete="off"
-      />
     </div>
   )
+}
+
+const Line = memo(function Line({ line, mark }: { line: string; mark: Mark["kind"] | undefined }) {
+  return (
+    <div data-mark={mark}>
+      {piecesOf(line).map(({ text, kind }, at) => (
+        <span key={at} data-kind={kind}>
+          {text}
+        </span>
+      ))}
+    </div>
+  )
+})
+
+/** Shows a line of the area, from 1, where it is out of sight. */
+export function showLine(area: HTMLTextAreaElement, line: number) {
+  area.previousElementSibling?.children[line - 1]?.scrollIntoView({ block: "nearest" })
 }

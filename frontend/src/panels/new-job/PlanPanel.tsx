@@ -1,4 +1,4 @@
-import { Text } from "@mantine/core"
+import { Anchor, Text } from "@mantine/core"
 import type { ReactNode } from "react"
 import { Link } from "react-router"
 import type { Plan, PlannedTable, PlannedTables } from "@/client"
@@ -46,7 +46,7 @@ function OfSize({ plan: { size, traffic, local_share: share, memory, nodes, shar
       <Fact
         term="Model"
         value={`${formatCount(parameters)} parameters${step ? `, ${formatMoments(step)} a mini-batch` : ""}`}
-        note={size.job ? <Link to={`/jobs/${size.job}`}>{size.message}</Link> : size.message}
+        note={size.job ? <Anchor component={Link} to={`/jobs/${size.job}`} inherit underline="always">{size.message}</Anchor> : size.message}
       />
       <Fact term="Push size" value={formatBytes(traffic.push_bytes)} note={`Pull size: ${formatBytes(traffic.pull_bytes)}${rhythm(traffic.pushes)}.`} />
       {traffic.sent_per_second !== null && traffic.received_per_second !== null && (

@@ -37,7 +37,7 @@ function Readiness({ job }: { job: NewJob }) {
     const lines = linesOf(job.draft.text, faults.map(({ pointer }) => pointer))
     return faults.filter(({ pointer }) => pointer !== "/bundle" && !lines.get(pointer))
   }, [job.draft.text, faults])
-  if (job.draft.error) return <p className={classes.bad}>The job file cannot be read: {job.draft.error}</p>
+  if (job.draft.error) return <p className={classes.bad}>The job file cannot be read: see line {job.draft.errorLine ?? 1}.</p>
   if (job.validation.error) return <p className={classes.bad}>{job.validation.error.message}</p>
   if (faults.length > 0) {
     return (
@@ -49,6 +49,7 @@ function Readiness({ job }: { job: NewJob }) {
       </>
     )
   }
+  if (job.tooMuch) return <p className={classes.bad}>Correct the selection of files.</p>
   if (!job.hasCode) return <p className={classes.warned}>Select the folder with your code.</p>
   if (!job.ready) return <Text size="sm" c="dimmed">Checking…</Text>
   return (

@@ -6,7 +6,7 @@ import { CopyIcon } from "@/components/buttons/CopyIcon"
 import { Panel } from "@/components/page/Panel"
 import type { Draft } from "@/lib/job-file/draft"
 import { linesOf, spanOf } from "@/lib/job-file/places"
-import { LinedText, type Mark } from "./LinedText"
+import { LinedText, showLine, type Mark } from "./LinedText"
 import classes from "./LinedText.module.css"
 
 interface YamlPanelProps {
@@ -21,8 +21,10 @@ export function YamlPanel({ draft, faults, warnings, onText }: YamlPanelProps) {
   const area = useRef<HTMLTextAreaElement>(null)
   const id = useId()
   const go = (line: number) => {
-    area.current?.focus()
-    area.current?.setSelectionRange(...spanOf(draft.text, line))
+    if (!area.current) return
+    area.current.focus({ preventScroll: true })
+    area.current.setSelectionRange(...spanOf(draft.text, line))
+    showLine(area.current, line)
   }
   return (
     <Panel

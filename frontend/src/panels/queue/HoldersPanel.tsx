@@ -4,6 +4,7 @@ import { Link } from "react-router"
 import type { Holder } from "@/client"
 import { StatusBadge } from "@/components/display/StatusBadge"
 import { Loaded } from "@/components/messages/Loaded"
+import { Term } from "@/components/messages/Term"
 import { Panel } from "@/components/page/Panel"
 import { useNodes } from "@/hooks/platform/useNodes"
 import { useQueue } from "@/hooks/platform/useQueue"
@@ -25,7 +26,9 @@ export function HoldersPanel() {
             <Table.Tr>
               <Table.Th>Job</Table.Th>
               <Table.Th>Status</Table.Th>
-              <Table.Th>Slots</Table.Th>
+              <Table.Th>
+                <Term word="slot">Slots</Term>
+              </Table.Th>
               <Table.Th>GPUs</Table.Th>
               <Table.Th>Nodes</Table.Th>
               <Table.Th>Since</Table.Th>

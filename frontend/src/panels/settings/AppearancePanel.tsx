@@ -2,7 +2,7 @@ import { SegmentedControl, useMantineColorScheme, type MantineColorScheme } from
 import { Panel } from "@/components/page/Panel"
 
 const SCHEMES = [
-  { value: "auto", label: "As the system" },
+  { value: "auto", label: "System" },
   { value: "light", label: "Light" },
   { value: "dark", label: "Dark" },
 ]

@@ -2,6 +2,7 @@ import { Accordion, Table, Text } from "@mantine/core"
 import { useState } from "react"
 import { fileUrl, type JobFile } from "@/client"
 import { Loaded } from "@/components/messages/Loaded"
+import { Term } from "@/components/messages/Term"
 import { Panel } from "@/components/page/Panel"
 import { useFeed } from "@/hooks/job/useFeed"
 import { useFiles } from "@/hooks/job/useFiles"
@@ -22,7 +23,7 @@ export function CheckpointsPanel() {
   const none = nothing("No checkpoint has been made")
   const groups = stored.data ? groupFiles(stored.data.checkpoints, stored.data.files) : []
   return (
-    <Panel title="Checkpoints" subtitle="The newest few are kept; a new attempt resumes from the last" flush>
+    <Panel title={<Term word="checkpoint">Checkpoints</Term>} subtitle="The newest few are kept; a new attempt resumes from the last" flush>
       <Loaded {...stored} isEmpty={groups.length === 0} empty={none}>
         {groups.every(({ checkpoint }) => checkpoint === null) && (
           <Text size="sm" c="dimmed" px="md" pb="sm">

@@ -1,6 +1,7 @@
 import { Anchor, Table, Text } from "@mantine/core"
 import { Link } from "react-router"
 import type { JobExport } from "@/client"
+import { Term } from "@/components/messages/Term"
 import { Panel } from "@/components/page/Panel"
 import { useFeed } from "@/hooks/job/useFeed"
 import { useExports } from "@/hooks/job/useFiles"
@@ -19,7 +20,7 @@ export function ExportsPanel() {
   const items = useExports(job).data?.items ?? []
   if (items.length === 0) return null
   return (
-    <Panel title="Exports" subtitle={`Model and tables for serving; gradstream exports ${job.name} --follow FOLDER downloads them`} flush>
+    <Panel title={<Term word="export">Exports</Term>} subtitle={`Model and tables for serving; gradstream exports ${job.name} --follow FOLDER downloads them`} flush>
       <Table.ScrollContainer minWidth={0} mah={320} type="native" role="group" tabIndex={0} aria-label="Exports">
         <Table verticalSpacing={6}>
           <Table.Tbody>

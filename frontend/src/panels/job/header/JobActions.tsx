@@ -30,7 +30,8 @@ export function JobActions({ job }: { job: Job }) {
       ) : (
         <ConfirmButton
           label="Stop"
-          color="red.8"
+          variant="default"
+          c="var(--gs-bad)"
           size="sm"
           leftSection={<IconPlayerStop size={16} />}
           disabled={job.status === "stopping"}

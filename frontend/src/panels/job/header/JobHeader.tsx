@@ -6,6 +6,7 @@ import type { Job } from "@/client"
 import { CopyIcon } from "@/components/buttons/CopyIcon"
 import { ConnectionBadge } from "@/components/display/ConnectionBadge"
 import { StatusBadge } from "@/components/display/StatusBadge"
+import { Term } from "@/components/messages/Term"
 import { useConnection, useFeed } from "@/hooks/job/useFeed"
 import { counted, formatMoment } from "@/lib/format"
 import { bannerOf } from "@/lib/job/reasons"
@@ -35,7 +36,7 @@ export function JobHeader() {
             <ConnectionBadge connection={connection} />
           </Group>
           <Text component="div" size="sm" c="dimmed">
-            {describe(job)} <CopyIcon value={job.id} what="the job's id" />
+            <Description job={job} /> <CopyIcon value={job.id} what="the job's id" />
           </Text>
           <Start job={job} />
         </div>
@@ -53,8 +54,13 @@ export function JobHeader() {
   )
 }
 
-function describe({ strategy, gate, shards, spec, user, created_at }: Job): string {
-  return `${strategy} under ${gate} · ${describeWorkers(spec.roles.worker)}, ${counted(shards, "shard")} · submitted by ${user}, ${formatMoment(created_at)}`
+function Description({ job: { strategy, gate, shards, spec, user, created_at } }: { job: Job }) {
+  return (
+    <>
+      {strategy} under <Term word="gate">{gate}</Term> · {describeWorkers(spec.roles.worker)}, <Term word="shard">{counted(shards, "shard")}</Term> · submitted by {user},{" "}
+      {formatMoment(created_at)}
+    </>
+  )
 }
 
 function describeWorkers({ count, hogwild, group }: Job["spec"]["roles"]["worker"]): string {
@@ -84,7 +90,7 @@ function Reason({ job }: { job: Job }) {
   const failed = toneOf(status) === "bad"
   const Icon = failed ? IconAlertTriangle : status === "queued" ? IconClock : IconInfoCircle
   return (
-    <Alert mt="sm" variant="light" color={failed ? "red" : status === "queued" ? "yellow" : "gray"} icon={<Icon />} title={title(reason, position)}>
+    <Alert mt="sm" variant="light" color={failed ? "red" : status === "queued" ? "yellow" : "gray"} icon={<Icon />} title={status === "cancelled" ? undefined : title(reason, position)}>
       <Text size="sm" style={{ whiteSpace: "pre-wrap", overflowWrap: "anywhere" }}>
         {message}
       </Text>

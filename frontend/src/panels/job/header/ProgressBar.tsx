@@ -5,11 +5,11 @@ import { describeTimeLeft, share } from "@/lib/job/progress"
 import { toneOf } from "@/lib/status"
 import classes from "./ProgressBar.module.css"
 
-/** How much of the training is done, and how long the slowest worker takes for the rest. */
+/** How much of the training is done, and how long the slowest worker takes for the rest. A job that succeeded says so by its status. */
 export function ProgressBar({ job }: { job: Job }) {
   const done = share(job)
   const left = describeTimeLeft(job)
-  if (done === null) return null
+  if (done === null || job.status === "succeeded") return null
   return (
     <div className={classes.bar}>
       <Progress
@@ -20,7 +20,7 @@ export function ProgressBar({ job }: { job: Job }) {
         size="md"
         flex={1}
       />
-      <Text size="sm" className="numbers" fw={600}>
+      <Text size="sm" className="numbers" fw={600} style={{ whiteSpace: "nowrap" }}>
         {formatPercent(done, 0)}
       </Text>
       {left !== null && (

@@ -9,7 +9,7 @@ import { useConnection, useFeed } from "@/hooks/job/useFeed"
 import { useLogFilter, useLogPlace } from "@/hooks/job/useLogFilter"
 import { useLogs } from "@/hooks/job/useLogs"
 import { useNothing } from "@/hooks/job/useNothing"
-import { formatCount } from "@/lib/format"
+import { counted, formatCount } from "@/lib/format"
 import { isFiltered, matcher } from "@/lib/logs/logFilter"
 import type { Connection } from "@/lib/stream/stream"
 import { LogFilterBar } from "./LogFilterBar"
@@ -43,7 +43,7 @@ export function LogsPanel() {
   return (
     <Panel
       title="Logs"
-      subtitle={query.isSuccess ? `${formatCount(lines.length)} of ${formatCount(snapshot.lines.length)} lines read${rest(hasOlder, connection)}` : undefined}
+      subtitle={query.isSuccess ? `${countLines(lines.length, snapshot.lines.length)}${rest(hasOlder, connection)}` : undefined}
       flush
       actions={
         <Group gap="sm" justify="flex-end">
@@ -67,10 +67,15 @@ export function LogsPanel() {
   )
 }
 
+/** "86 lines", or "12 of 86 lines" where filters leave some out. */
+function countLines(shown: number, read: number): string {
+  return shown === read ? counted(read, "line") : `${formatCount(shown)} of ${counted(read, "line")}`
+}
+
 /** The sentence about lines that are missing: the newest are not known while the server is away. */
 function rest(hasOlder: boolean, connection: Connection): string {
   if (connection === "reconnecting") return "; newer ones follow when the server answers again"
-  return hasOlder ? "; scroll up for older ones" : ", all there are"
+  return hasOlder ? "; scroll up for older ones" : ""
 }
 
 function noneFits(hasOlder: boolean): string {

@@ -3,6 +3,7 @@ import { Link } from "react-router"
 import type { JobExport } from "@/client"
 import { TableHead } from "@/components/display/TableHead"
 import { Loaded } from "@/components/messages/Loaded"
+import { Term } from "@/components/messages/Term"
 import { Panel } from "@/components/page/Panel"
 import { useFeed } from "@/hooks/job/useFeed"
 import { useNothing } from "@/hooks/job/useNothing"
@@ -17,7 +18,7 @@ export function PassesPanel({ chart, passes, behind }: ReturnType<typeof usePass
   const nothing = useNothing()
   const lag = behind === null ? "" : ` Workers have still to train ${formatCount(behind)} examples.`
   return (
-    <Panel wide flush title="Passes" subtitle={`Each example is predicted before the model learns from it. A pass closes when all workers have trained it.${lag}`}>
+    <Panel wide flush title={<Term word="pass">Passes</Term>} subtitle={`Each example is predicted before the model learns from it. A pass closes when all workers have trained it.${lag}`}>
       <Loaded {...chart} isEmpty={passes.length === 0} empty={nothing("No pass has closed")}>
         <Table.ScrollContainer minWidth={0} mah={420} type="native" role="region" tabIndex={0} aria-label="Closed passes">
           <Table verticalSpacing={6} stickyHeader>

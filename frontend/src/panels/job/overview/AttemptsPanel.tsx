@@ -3,6 +3,7 @@ import type { AttemptOverview } from "@/client"
 import { StatusBadge } from "@/components/display/StatusBadge"
 import { TableHead } from "@/components/display/TableHead"
 import { Loaded } from "@/components/messages/Loaded"
+import { Term } from "@/components/messages/Term"
 import { Panel } from "@/components/page/Panel"
 import { useFeed } from "@/hooks/job/useFeed"
 import { useOverview } from "@/hooks/job/useOverview"
@@ -23,7 +24,7 @@ export function AttemptsPanel() {
   const now = job.ended_at ? Date.parse(job.ended_at) : ticking
   const items = overview.data?.attempts ?? []
   return (
-    <Panel title="Attempts" subtitle={`${job.retries_used} of ${job.spec.retries} retries used`} flush>
+    <Panel title={<Term word="attempt">Attempts</Term>} subtitle={`${job.retries_used} of ${job.spec.retries} retries used`} flush>
       <Loaded {...overview} isEmpty={items.length === 0} empty="The first attempt starts when all processes fit on the machines.">
         <Strip spans={spans(items, now)} />
         <Table.ScrollContainer minWidth={860} type="native" role="group" tabIndex={0} aria-label="Attempts">

@@ -1,6 +1,7 @@
 import { Text } from "@mantine/core"
 import type { Account } from "@/client"
 import { Loaded } from "@/components/messages/Loaded"
+import { Term } from "@/components/messages/Term"
 import { Panel } from "@/components/page/Panel"
 import { useFeed } from "@/hooks/job/useFeed"
 import { useNothing } from "@/hooks/job/useNothing"
@@ -17,7 +18,7 @@ export function LedgerPanel() {
   const ledger = overview.data?.ledger
   const nothing = useNothing()
   return (
-    <Panel title="Ledger" subtitle="Outcome of every push of all workers, in all attempts">
+    <Panel title={<Term word="ledger">Ledger</Term>} subtitle="Outcome of every push of all workers, in all attempts">
       <Loaded {...overview} isEmpty={!ledger} empty={noLedger(version, nothing)}>
         {ledger && <Line ledger={ledger} />}
       </Loaded>
@@ -28,15 +29,15 @@ export function LedgerPanel() {
 function Line({ ledger }: { ledger: Account }) {
   return (
     <dl className={classes.line}>
-      <Term name="pushed" count={ledger.pushed} meaning="by the workers" sign="" />
+      <Sum name="pushed" count={ledger.pushed} meaning="by the workers" sign="" />
       {OUTCOMES.map(({ name, meaning }, index) => (
-        <Term key={name} name={outcomeTitle(name)} count={ledger[name]} meaning={name === "dropped" ? whyDropped(ledger) : meaning} sign={index === 0 ? "=" : "+"} />
+        <Sum key={name} name={outcomeTitle(name)} count={ledger[name]} meaning={name === "dropped" ? whyDropped(ledger) : meaning} sign={index === 0 ? "=" : "+"} />
       ))}
     </dl>
   )
 }
 
-function Term({ name, count, meaning, sign }: { name: string; count: number; meaning: string; sign: string }) {
+function Sum({ name, count, meaning, sign }: { name: string; count: number; meaning: string; sign: string }) {
   return (
     <div className={classes.term} data-none={count === 0 || undefined}>
       <span className={classes.sign} aria-hidden>

@@ -1,4 +1,5 @@
 import { Stat } from "@/components/display/Stat"
+import { Term } from "@/components/messages/Term"
 import { Panel } from "@/components/page/Panel"
 import { useFeed } from "@/hooks/job/useFeed"
 import { formatAccuracy, formatCount, formatNumber } from "@/lib/format"
@@ -24,8 +25,8 @@ export function ProgressPanel() {
         {Object.entries(evaluation ?? {}).map(([key, value]) => (
           <Stat key={key} label={`Eval ${key}`} value={key === "accuracy" ? formatAccuracy(value) : formatNumber(value)} />
         ))}
-        <Stat label="Mean staleness" value={formatNumber(mean_staleness)} note="updates" />
-        <Stat label="Center version" value={formatCount(version)} />
+        <Stat label={<Term word="staleness">Mean staleness</Term>} value={formatNumber(mean_staleness)} note="updates" />
+        <Stat label={<Term word="version">Center version</Term>} value={formatCount(version)} />
       </dl>
     </Panel>
   )

@@ -35,7 +35,7 @@ export function EndProcess({ process, how, onClose }: EndProcessProps) {
       )}
       <Group justify="flex-end" mt="lg">
         <Button variant="default" onClick={onClose} data-autofocus>
-          No, keep it
+          Cancel
         </Button>
         <Button color="red.8" onClick={confirm} loading={end.isPending} disabled={!choice?.possible}>
           {WORDS[how]}

@@ -1,8 +1,9 @@
 import { Table } from "@mantine/core"
 import type { ShardLoad } from "@/client"
+import { Term } from "@/components/messages/Term"
 import { Panel } from "@/components/page/Panel"
 import { useFeed } from "@/hooks/job/useFeed"
-import { counted, formatBytes, formatCount, formatMoments, formatPercent } from "@/lib/format"
+import { formatBytes, formatCount, formatMoments, formatPercent } from "@/lib/format"
 import { balance, emptyShards } from "@/lib/job/exchange"
 import { isServerless } from "@/lib/job/serverless"
 
@@ -17,17 +18,14 @@ export function ShardsPanel() {
   const even = balance(shards)
   const why = notes?.find(({ pointer }) => pointer === "/roles/server/count")
   const empty = emptyShards(shards)
-  const enough = shards.length - empty.length
   const subtitle = [
     serverless ? "This job has no servers: shard k is held by worker k." : "",
-    empty.length > 0 && !serverless
-      ? `${enough === 1 ? "One server is" : `${enough} servers are`} enough: the model is so small that ${counted(empty.length, "shard")} of ${shards.length} holds nothing.`
-      : "",
+    serverless ? "" : describeEmpty(empty.length, shards.length),
     even === null ? "" : `Balance ${formatPercent(even, 0)}: mean work of a shard, relative to the busiest.`,
     why ? `auto: ${why.message}` : "",
   ]
   return (
-    <Panel title="Shards" subtitle={subtitle.filter(Boolean).join(" ") || "Slices of the center, in this attempt"} flush>
+    <Panel title={<Term word="shard">Shards</Term>} subtitle={subtitle.filter(Boolean).join(" ") || "Slices of the center, in this attempt"} flush>
       <Table.ScrollContainer minWidth={340} mah={260} type="native" role="group" tabIndex={0} aria-label="Shards">
         <Table>
           <Table.Thead>
@@ -49,6 +47,14 @@ export function ShardsPanel() {
       </Table.ScrollContainer>
     </Panel>
   )
+}
+
+/** As `describe_empty_shards` of the command line says it. */
+function describeEmpty(empty: number, count: number): string {
+  const enough = count - empty
+  if (empty === 0 || enough === 0) return ""
+  const servers = enough === 1 ? "1 server is" : `${enough} servers are`
+  return `${servers} enough: the model is so small that ${empty} of ${count} shards ${empty === 1 ? "holds" : "hold"} nothing.`
 }
 
 function Row({ shard: { rank, slice_bytes, busy, apply, queue } }: { shard: ShardLoad }) {

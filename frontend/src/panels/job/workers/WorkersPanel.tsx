@@ -1,5 +1,6 @@
 import type { WorkerLoad } from "@/client"
 import { Loaded } from "@/components/messages/Loaded"
+import { Term } from "@/components/messages/Term"
 import { Panel } from "@/components/page/Panel"
 import { useFeed } from "@/hooks/job/useFeed"
 import { useLiveProcesses } from "@/hooks/job/useLiveProcesses"
@@ -20,7 +21,7 @@ export function WorkersPanel() {
   const workers = overview.data?.workers ?? []
   const vectors = job.progress.exchange?.raw_bytes === 0 ? "none, vectors are in shared memory" : "vectors only"
   return (
-    <Panel title="Workers" subtitle={`This attempt. Clock: pushes made; lag: pushes behind the fastest; sent and received: ${vectors}`} flush>
+    <Panel title={<Term word="worker">Workers</Term>} subtitle={`This attempt. Clock: pushes made; lag: pushes behind the fastest; sent and received: ${vectors}`} flush>
       <Loaded {...overview} isEmpty={workers.length === 0} empty={nothing("No worker has pushed")}>
         <LoadTable name="Workers" loads={workers} columns={columns(workers, now)} processes={processes} />
       </Loaded>

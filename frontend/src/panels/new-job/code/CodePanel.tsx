@@ -2,7 +2,7 @@ import { Alert, Button, FileButton, Group, Text } from "@mantine/core"
 import { IconAlertTriangle, IconFiles, IconFolder } from "@tabler/icons-react"
 import { Panel } from "@/components/page/Panel"
 import type { NewJob } from "@/hooks/new-job/useNewJob"
-import { picked, sourcesOf, tooMuch, type PickedFile } from "@/lib/upload/bundle"
+import { picked, sourcesOf, type PickedFile } from "@/lib/upload/bundle"
 import { selectFiles } from "@/lib/upload/leftOut"
 import { CodeFiles } from "./CodeFiles"
 import { DropArea } from "./DropArea"
@@ -52,9 +52,8 @@ export function CodePanel({ job }: { job: NewJob }) {
   )
 }
 
-function Selected({ job: { picked: selected, setPicked, send, upload } }: { job: NewJob }) {
+function Selected({ job: { picked: selected, tooMuch: problem, setPicked, send, upload } }: { job: NewJob }) {
   const files = selected!.files.map(({ path, file }) => ({ path, size: file.size }))
-  const problem = tooMuch(selected!.files)
   return (
     <CodeFiles files={files} headline={<>To be uploaded:</>}>
       <LeftOutFiles leftOut={selected!.leftOut} />

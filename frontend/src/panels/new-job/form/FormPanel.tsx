@@ -28,7 +28,7 @@ export function FormPanel({ error }: { error: string | null }) {
       <Loaded {...schema} height={300}>
         {error && (
           <Alert color="yellow" variant="light" mb="md" title="The job file cannot be read">
-            The form shows its last readable version. {error}
+            The form shows its last readable version. Correct the marked line of the job file.
           </Alert>
         )}
         <Faults messages={schema.data ? strays : []} />

@@ -3,6 +3,7 @@ import { IconPlus, IconX } from "@tabler/icons-react"
 import { useDraftField } from "@/hooks/new-job/useDraft"
 import { pointer, type Path } from "@/lib/job-file/draft"
 import type { Field } from "@/lib/job-file/schema"
+import { HELP_BELOW } from "./helpBelow"
 import { NestedFields } from "./SchemaField"
 import classes from "./SchemaField.module.css"
 
@@ -34,6 +35,7 @@ export function TextsField({ field, path }: { field: Extract<Field, { kind: "tex
   return (
     <TagsInput
       className={classes.wide}
+      inputWrapperOrder={HELP_BELOW}
       label={field.label}
       labelProps={{ className: classes.label }}
       description={field.description}

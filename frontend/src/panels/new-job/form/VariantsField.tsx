@@ -3,6 +3,7 @@ import { useDraftField } from "@/hooks/new-job/useDraft"
 import type { Path } from "@/lib/job-file/draft"
 import type { Field } from "@/lib/job-file/schema"
 import { FieldHelp } from "./FieldHelp"
+import { HELP_BELOW } from "./helpBelow"
 import { NestedFields } from "./SchemaField"
 import classes from "./SchemaField.module.css"
 
@@ -19,11 +20,13 @@ export function VariantsField({ field, path }: { field: Variants; path: Path }) 
   const selected = field.variants.find((variant) => variant.value === named)
   const fallback = (field.default as Record<string, string> | null | undefined)?.[field.tag]
   const description = selected && selected.summary !== "" ? selected.summary : field.description
+  const hasFields = selected !== undefined && selected.fields.length > 0
   const help = { ...field, kind: "other" as const, description, default: undefined }
   return (
     <>
       <Select
-        className={classes.wide}
+        className={hasFields ? classes.wide : undefined}
+        inputWrapperOrder={HELP_BELOW}
         label={field.label}
         labelProps={{ className: classes.label }}
         description={<FieldHelp field={help} warning={said.warning ?? ofName.warning} />}
@@ -41,7 +44,7 @@ export function VariantsField({ field, path }: { field: Variants; path: Path }) 
         clearable={!field.required}
         allowDeselect={false}
       />
-      {selected && selected.fields.length > 0 && <NestedFields field={{ ...field, fields: selected.fields }} path={path} tag={field.tag} />}
+      {hasFields && <NestedFields field={{ ...field, fields: selected.fields }} path={path} tag={field.tag} />}
     </>
   )
 }

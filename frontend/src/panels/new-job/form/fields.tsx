@@ -6,6 +6,7 @@ import type { Path } from "@/lib/job-file/draft"
 import { numberOrText } from "@/lib/job-file/scalar"
 import type { Field } from "@/lib/job-file/schema"
 import { FieldHelp } from "./FieldHelp"
+import { HELP_BELOW } from "./helpBelow"
 import classes from "./SchemaField.module.css"
 
 interface FieldProps<K extends Field["kind"]> {
@@ -15,7 +16,7 @@ interface FieldProps<K extends Field["kind"]> {
 
 function shared(field: Field, { fault, warning }: { fault: string | undefined; warning: string | undefined }) {
   const description = <FieldHelp field={field} warning={warning} />
-  return { label: field.label, description, withAsterisk: field.required, error: fault, labelProps: { className: classes.label } }
+  return { label: field.label, description, withAsterisk: field.required, error: fault, labelProps: { className: classes.label }, inputWrapperOrder: HELP_BELOW }
 }
 
 function isScalar(value: unknown): value is string | number | boolean {
