@@ -48,8 +48,8 @@ class Peering(Workload):
                 raise ValueError("a peer does not like this")
             case "exits" if in_peer:
                 raise SystemExit(3)
-            case "sleeps" if in_peer:
-                time.sleep(60)
+            case "dies" if in_peer:
+                os.kill(os.getpid(), signal.SIGKILL)
             case "observes":
                 self.observe(numbers, torch.ones(len(numbers)))
             case "epochs":
@@ -84,14 +84,17 @@ def job(doing: str = "", kind: str = "Peering", peers: int = 2, workers: int = 1
 
 
 def test_a_killed_peer_ends_the_group_and_is_named(grouped: GroupProblems) -> None:
-    problem = grouped(job("sleeps", peers=3), 0)
+    problem = grouped(job(peers=3), 0)
     victim = psutil.Process().children()[1]
     assert victim.cmdline()[0].startswith("gradstream worker-0/2 of peering")
     victim.send_signal(signal.SIGKILL)
     with pytest.raises(PeerLost, match=r"^peer 2 of worker-0 has ended \(killed by signal 9\), and with it the whole worker$"):
-        problem._others.answer(2)
-    with pytest.raises(PeerLost, match="peer 2"):
         problem.gradient(0)
+
+
+def test_a_peer_that_dies_while_it_computes_is_noticed_at_once(grouped: GroupProblems) -> None:
+    with pytest.raises(PeerLost, match=r"^peer 1 of worker-0 has ended \(killed by signal 9\)"):
+        grouped(job("dies"), 0).gradient(0)
 
 
 def test_the_peers_end_with_their_lead(grouped: GroupProblems) -> None:
