@@ -1,4 +1,4 @@
-"""The lead's children, and what each of them does: it computes the gradient of its part of a mini-batch, and answers.
+"""The lead's children. Each computes the gradient of its part of a mini-batch when it is asked to, and answers.
 
 The lead asks all of them, computes its own part, and then takes their answers. A peer knows nothing of the center or the strategy.
 """
@@ -20,11 +20,11 @@ from torch import Tensor
 
 from gradstream.center.entries import Buffers
 from gradstream.errors import GradstreamError
+from gradstream.group.requests import LoadBuffers, LoadState, Request, TakeBuffers, TakeState, Train, Trained
 from gradstream.input import randomness, tensor_pipe
 from gradstream.model.computing.precision import scaled
-from gradstream.model.parts import MicroBatch, Minibatch
+from gradstream.model.parts import Minibatch
 from gradstream.model.problem import ModelProblem, backward
-from gradstream.observations.histograms import Observations
 from gradstream.process.begin import seed_of
 from gradstream.process.exits import UserError
 from gradstream.process.naming import name_process
@@ -43,54 +43,6 @@ class PeerLost(GradstreamError):
     """A process of a group has ended, and with it the whole group: its lead ends, too."""
 
 
-class Train(NamedTuple):
-    """Compute the gradient of these parts of a mini-batch."""
-
-    position: int
-    number: int
-    """The pass over the data."""
-    shares: list[MicroBatch]
-    scale: float | None
-    """Factor on the loss in float16; None: another precision."""
-
-
-class Check(NamedTuple):
-    """Return the loss of a part, computed in stages without training, in the last stage; else 0."""
-
-    part: Any
-
-
-class TakeBuffers(NamedTuple):
-    """Return the model's buffers."""
-
-
-class LoadBuffers(NamedTuple):
-    floats: Tensor
-    ints: Tensor
-
-
-class TakeState(NamedTuple):
-    """Return the state for a checkpoint."""
-
-
-class LoadState(NamedTuple):
-    state: dict[str, Any]
-
-
-Request = Train | Check | TakeBuffers | LoadBuffers | TakeState | LoadState
-
-
-class Trained(NamedTuple):
-    loss: float
-    """The sum of the parts' losses, each times its share."""
-    seconds: float
-    """Seconds of computing."""
-    observed: str
-    """Packed observations; empty: none."""
-    reached: list[int] | None = None
-    """The parameters that have a gradient here, by index; None: all, so the peer has left a whole vector."""
-
-
 class PeerProblem(ModelProblem):
     """A peer's: its mini-batches are parts, and come with the requests of the lead."""
 
@@ -100,21 +52,32 @@ class PeerProblem(ModelProblem):
 
     def train(self, request: Train) -> Trained:
         """Leave the gradient of these parts. Raises: UserError."""
-        began = time.perf_counter()
         self.enter_epoch(request.number)
         chosen = backward if request.scale is None else scaled(backward, request.scale)
         loss = self._step(Minibatch(request.position, request.shares, 0), chosen)
         reached = self._gather()
         observed = self.take_observations()
-        return Trained(loss, time.perf_counter() - began, observed.pack() if observed else "", reached)
+        return Trained(loss, observed.pack() if observed else "", reached)
 
     def _gather(self) -> list[int] | None:
         """Gather the gradient. Returns `Trained.reached`."""
         self._flat.gather_gradient()
         return None
 
-    def check(self, request: Check) -> float:
-        raise NotImplementedError("only stages are checked")
+    def answer(self, request: Request) -> Any:
+        """Do what the lead asks. Raises: UserError."""
+        match request:
+            case Train():
+                return self.train(request)
+            case TakeBuffers():
+                return self.buffers()
+            case LoadBuffers(floats, ints):
+                return self.load_buffers(Buffers(floats, ints))
+            case TakeState():
+                return self.state()
+            case LoadState(state):
+                return self.load(state)
+        raise TypeError(f"a peer of this kind does not know {type(request).__name__}")
 
 
 class Peers:
@@ -239,30 +202,9 @@ def _serve(peer: _Peer, problem: PeerProblem, gradient: Tensor, spec: JobSpec, p
         except (EOFError, ConnectionError):
             return
         try:
-            answer = _answer(problem, request)
+            answer = problem.answer(request)
         except BaseException as error:  # user code may raise anything, and even call sys.exit()
             part, cause = (str(error), error.__cause__ or error) if isinstance(error, UserError) else (None, error)
             tensor_pipe.send_error(pipe, _Failed(part, tensor_pipe.portable(cause, f"in peer {peer.number}")))
         else:
             tensor_pipe.send(pipe, answer)
-
-
-def _answer(problem: PeerProblem, request: Request) -> Any:
-    match request:
-        case Train():
-            return problem.train(request)
-        case Check():
-            return problem.check(request)
-        case TakeBuffers():
-            return problem.buffers()
-        case LoadBuffers(floats, ints):
-            return problem.load_buffers(Buffers(floats, ints))
-        case TakeState():
-            return problem.state()
-        case LoadState(state):
-            return problem.load(state)
-
-
-def unpack(observed: str) -> Observations | None:
-    """Return what a peer observed."""
-    return Observations.unpack(observed) if observed else None

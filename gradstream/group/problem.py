@@ -13,7 +13,8 @@ from torch import Tensor
 from gradstream.center.entries import Buffers
 from gradstream.errors import InvalidWorkload
 from gradstream.group.memory import GroupMemory
-from gradstream.group.peers import LoadBuffers, LoadState, PeerProblem, Peers, TakeBuffers, TakeState, Train, Trained, unpack
+from gradstream.group.peers import PeerProblem, Peers
+from gradstream.group.requests import LoadBuffers, LoadState, TakeBuffers, TakeState, Train, Trained
 from gradstream.input.data import Batches
 from gradstream.input.prefetch import Prefetched
 from gradstream.model.computing.precision import LossScale, loss_scale
@@ -21,6 +22,7 @@ from gradstream.model.flat_model import FlatModel
 from gradstream.model.parts import MicroBatch, Minibatch
 from gradstream.model.problem import ModelProblem, backward
 from gradstream.model.usercode import UserCode
+from gradstream.observations.histograms import Observations
 from gradstream.spec import JobSpec
 from gradstream.train.problem import Gradient
 
@@ -107,8 +109,8 @@ class GroupProblem(ModelProblem):
         began = time.perf_counter()
         trained: Trained = self._others.answer(number)
         self.peer_wait_seconds += time.perf_counter() - began
-        if observed := unpack(trained.observed):
-            self._observed.add(observed)
+        if trained.observed:
+            self._observed.add(Observations.unpack(trained.observed))
         return trained
 
     def loss_of(self, taken: Minibatch) -> float:

@@ -14,9 +14,10 @@ from torch import Tensor, nn
 
 from gradstream.center.entries import Buffers
 from gradstream.errors import InvalidWorkload
-from gradstream.group.peers import Check, PeerProblem, Peers, TakeBuffers, Train, Trained
+from gradstream.group.peers import PeerProblem, Peers
 from gradstream.group.pipeline import PipelineStage, Receive, StagePipe
 from gradstream.group.problem import GroupProblem
+from gradstream.group.requests import Check, Request, TakeBuffers, Train, Trained
 from gradstream.group.stage import Stage, stage_bounds
 from gradstream.input import tensor_pipe
 from gradstream.input.data import Batches
@@ -60,7 +61,10 @@ class StagePeerProblem(PeerProblem):
                 reached.append(index)
         return reached
 
-    def check(self, request: Check) -> float:
+    def answer(self, request: Request) -> Any:
+        return self._check(request) if isinstance(request, Check) else super().answer(request)
+
+    def _check(self, request: Check) -> float:
         self._flat.refresh()
         self._flat.model.eval()
         return self._pipeline.evaluate_once(self._flat.model, request.part, self._code.loss)

@@ -15,7 +15,8 @@ from torch.utils.data import TensorDataset
 
 from gradstream import Workload
 from gradstream.errors import InvalidWorkload
-from gradstream.group.peers import PeerLost, TakeState
+from gradstream.group.peers import PeerLost
+from gradstream.group.requests import TakeState
 from gradstream.process.exits import UserError
 from gradstream.spec import JobSpec
 from gradstream.workload import Split
