@@ -123,12 +123,11 @@ class GroupProblem(ModelProblem):
         super().gather_into(out, wait_for_push, None)  # until the peers' gradients are added, no part of the sum is final
 
     def buffers(self) -> Buffers | None:
-        """Return the mean over the peers; integers, such as counts of mini-batches, are rounded down."""
+        """Return the mean over the peers. See `mean_of`."""
         own = self._flat.buffers()
         if own is None:
             return None
-        floats, ints = (torch.stack(list(vectors)) for vectors in zip(own, *self._others.ask_all(TakeBuffers()), strict=True))
-        return Buffers(floats.mean(0), ints.sum(0) // self._count)
+        return mean_of([own, *self._others.ask_all(TakeBuffers())])
 
     def load_buffers(self, buffers: Buffers) -> None:
         super().load_buffers(buffers)
@@ -146,6 +145,12 @@ class GroupProblem(ModelProblem):
         for number, of_peer in enumerate(state.get("peers", ())[: self._count - 1], 1):
             self._others.ask(number, LoadState(of_peer))
             self._others.answer(number)
+
+
+def mean_of(found: Sequence[Buffers]) -> Buffers:
+    """Return the mean of buffers; integers, such as counts of mini-batches, are rounded down."""
+    floats, ints = (torch.stack(list(vectors)) for vectors in zip(*found, strict=True))
+    return Buffers(floats.mean(0), ints.sum(0) // len(found))
 
 
 def share_out(shares: Sequence[MicroBatch], count: int) -> list[list[MicroBatch]]:

@@ -1,4 +1,8 @@
-"""Workers whose peers are the stages of a pipeline: each has some blocks of the model, and micro-batches pass through all."""
+"""Workers whose peers are the stages of pipelines: each has some blocks of the model, and micro-batches pass through all.
+
+With several replicates, there are as many pipelines, each with parts of the mini-batch. With s stages,
+peer k is stage k mod s of pipeline k // s. So the lead is the first stage of the first one.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ from gradstream.center.entries import Buffers
 from gradstream.errors import InvalidWorkload
 from gradstream.group.peers import PeerProblem, Peers
 from gradstream.group.pipeline import PipelineStage, Receive, StagePipe
-from gradstream.group.problem import GroupProblem
+from gradstream.group.problem import GroupProblem, mean_of, share_out
 from gradstream.group.requests import Check, Request, TakeBuffers, Train, Trained
 from gradstream.group.stage import Stage, stage_bounds
 from gradstream.input import tensor_pipe
@@ -32,8 +36,8 @@ from gradstream.train.problem import Gradient
 _NEAR = 1e-3
 """Difference of two losses, over the larger, up to which they are the same but for rounding."""
 
-Pipes = Sequence[tuple[Connection, Connection]]
-"""Between each stage and the next: the ends of the one before and of the one after."""
+Pipes = Sequence[Sequence[tuple[Connection, Connection]]]
+"""The pipes of each pipeline, between each stage and the next: the ends of the one before and of the one after."""
 
 
 class StagePeerProblem(PeerProblem):
@@ -77,14 +81,15 @@ class StagesProblem(GroupProblem):
         self, code: UserCode, flat: FlatModel, batches: Batches | Prefetched, spec: JobSpec, rows: object | None = None
     ) -> None:
         super().__init__(code, flat, batches, spec, rows)
+        self._stages, self._pipelines = spec.roles.worker.group.stages, spec.roles.worker.group.replicate
         self._blocks = code.blocks(flat.model)
         with blaming("blocks()"):
-            self._bounds = stage_bounds([sum(p.numel() for p in block.parameters()) for block in self._blocks], self._count)
+            self._bounds = stage_bounds([sum(p.numel() for p in block.parameters()) for block in self._blocks], self._stages)
         self._owners = self._buffer_owners()
         self._checked = False
 
     def start_peers(self, spec: JobSpec, label: str, rank: int) -> None:
-        pipes = [multiprocessing.Pipe() for _ in range(self._count - 1)]
+        pipes = [[multiprocessing.Pipe() for _ in range(self._stages - 1)] for _ in range(self._pipelines)]
         seed = seed_of(spec.seed, "stages of worker", rank)
         problem = StagePeerProblem(self._code, self._flat, self._batches, self._blocks, pipes, seed)
         self._peers = Peers(problem, self._memory.gradients, spec, label, rank)
@@ -99,7 +104,8 @@ class StagesProblem(GroupProblem):
         return super().gradient_of(taken)
 
     def _share_out(self, shares: list[MicroBatch]) -> list[list[MicroBatch]]:
-        return [shares] * self._count
+        of_pipelines = share_out(shares, self._pipelines)
+        return [of_pipelines[number // self._stages] for number in range(self._count)]
 
     def _check(self, part: Any) -> None:
         """Compare the loss that the stages compute with that of the whole model. Raises: UserError: they differ."""
@@ -107,10 +113,10 @@ class StagesProblem(GroupProblem):
         model = self._flat.model
         self._flat.refresh()
         model.eval()
-        for number in range(1, self._count):
+        for number in range(1, self._stages):
             self._others.ask(number, Check(part))
         self._pipeline.evaluate_once(model, part, self._code.loss)
-        staged = [self._others.answer(number) for number in range(1, self._count)][-1]
+        staged = [self._others.answer(number) for number in range(1, self._stages)][-1]
         with torch.no_grad(), self._pipeline.drawing(0):
             whole = float(self._code.loss(model, part))
         if abs(staged - whole) > _NEAR * max(abs(staged), abs(whole)):
@@ -126,9 +132,9 @@ class StagesProblem(GroupProblem):
         buffers = self._flat.buffers()
         if buffers is None:
             return None
-        owners = Buffers(*(torch.full(vector.shape, self._count - 1, dtype=torch.int64) for vector in buffers))
+        owners = Buffers(*(torch.full(vector.shape, self._stages - 1, dtype=torch.int64) for vector in buffers))
         places = self._flat.buffer_places()
-        for stage in range(self._count):
+        for stage in range(self._stages):
             for block in self._blocks[self._bounds[stage] : self._bounds[stage + 1]]:
                 for buffer in block.buffers():
                     if found := places.get(id(buffer)):
@@ -137,13 +143,13 @@ class StagesProblem(GroupProblem):
         return owners
 
     def buffers(self) -> Buffers | None:
-        """Return each buffer as the stage has it that computes it."""
+        """Return each buffer as the stage has it that computes it: the mean over the pipelines."""
         own = self._flat.buffers()
         if own is None or self._owners is None:
             return None
-        found = zip(own, *self._others.ask_all(TakeBuffers()), strict=True)
-        stacked = (torch.stack(list(vectors)) for vectors in found)
-        return Buffers(*(of_all.gather(0, owner[None])[0] for of_all, owner in zip(stacked, self._owners, strict=True)))
+        found = [own, *self._others.ask_all(TakeBuffers())]
+        pipelines = [_of_owners(found[start : start + self._stages], self._owners) for start in range(0, self._count, self._stages)]
+        return mean_of(pipelines)
 
     def state(self) -> dict[str, Any]:
         """The state for a checkpoint. Buffers stand in it once, so that a group of another shape can take them."""
@@ -155,13 +161,23 @@ class StagesProblem(GroupProblem):
 
 
 def pipeline_stage(blocks: Sequence[nn.Module], number: int, pipes: Pipes, receive: Receive, seed: int) -> PipelineStage:
-    """Become this stage, from 0, and close the ends of pipes that belong to others, so that the end of a neighbour shows."""
-    mine = [pipes[number - 1][1] if number else None, pipes[number][0] if number < len(pipes) else None]
-    for pipe in (end for pair in pipes for end in pair):
-        if pipe not in mine:
-            pipe.close()
-    before, after = (StagePipe(pipe, receive) if pipe else None for pipe in mine)
-    return PipelineStage(Stage(blocks, number, len(pipes) + 1), number, len(pipes) + 1, before, after, seed)
+    """Become the stage of this peer, and close the ends of pipes that belong to others, so that the end of a neighbour shows."""
+    stages = len(pipes[0]) + 1
+    pipeline, stage = divmod(number, stages)
+    before = pipes[pipeline][stage - 1][1] if stage else None
+    after = pipes[pipeline][stage][0] if stage < stages - 1 else None
+    for end in (end for of_pipeline in pipes for pair in of_pipeline for end in pair):
+        if end is not before and end is not after:
+            end.close()
+    own_seed = seed_of(seed, "pipeline", pipeline)
+    to_before, to_after = (StagePipe(pipe, receive) if pipe else None for pipe in (before, after))
+    return PipelineStage(Stage(blocks, stage, stages), stage, stages, to_before, to_after, own_seed)
+
+
+def _of_owners(found: Sequence[Buffers], owners: Buffers) -> Buffers:
+    """Return each value of the buffers of the stage that computes it. `found`: those of each stage."""
+    stacked = (torch.stack(list(vectors)) for vectors in zip(*found, strict=True))
+    return Buffers(*(of_all.gather(0, owner[None])[0] for of_all, owner in zip(stacked, owners, strict=True)))
 
 
 def _receive_or_pause(pipe: Connection) -> Any:

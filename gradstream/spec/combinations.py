@@ -121,12 +121,10 @@ def _check_group(spec: JobSpec) -> None:
     if spec.accumulate * replicate > spec.batch_size:
         raise ValueError(f"{place}: a batch_size of {spec.batch_size} has no {spec.accumulate * replicate} parts; raise it")
     if stages > 1:
-        _check_stages(spec, replicate, stages, f"{place}.stages")
+        _check_stages(spec, stages, f"{place}.stages")
 
 
-def _check_stages(spec: JobSpec, replicate: int, stages: int, place: str) -> None:
-    if replicate > 1:
-        raise ValueError(f"{place}: a group has stages or replicates, not both; remove one of the two")
+def _check_stages(spec: JobSpec, stages: int, place: str) -> None:
     if spec.accumulate < stages:
         raise ValueError(f"{place}: {stages} stages need as many parts of a mini-batch, or some idle; set accumulate: {4 * stages}")
     if spec.members > 1:

@@ -112,6 +112,28 @@ def test_stages_have_the_bits_of_one_process(
         assert torch.equal(first_step, sim.run(job(strategy, 1, accumulate, stop={"steps": 1}), nets.problem).center[untied])
 
 
+@pytest.mark.parametrize(("replicate", "stages"), [(2, 2), (2, 3), (3, 2)])
+def test_several_pipelines_share_a_mini_batch(replicate: int, stages: int, grouped: GroupProblems) -> None:
+    both = {"worker": {"count": 2, "group": {"replicate": replicate, "stages": stages}, "device": "cpu"}}
+    group = sim.run(job(SYNC, stages, stages, roles=both), grouped)
+    plain = sim.run(job(SYNC, 1, min(8, replicate * stages)), nets.problem)
+    torch.testing.assert_close(group.center, plain.center, rtol=1e-4, atol=1e-6)
+
+
+def test_statistics_of_several_pipelines_are_averaged(grouped: GroupProblems) -> None:
+    args = {"doing": "images"}
+    both = {"worker": {"count": 2, "group": {"replicate": 2, "stages": 2}, "device": "cpu"}}
+    replicated = {"worker": {"count": 2, "group": 2, "device": "cpu"}}
+    problems = [grouped(job(SYNC, 1, 2, args, roles=roles), 0) for roles in (both, replicated)]
+    for problem in problems:
+        problem.gradient(0)
+    found, expected = (problem.buffers() for problem in problems)
+    assert found is not None
+    assert expected is not None
+    torch.testing.assert_close(found.floats, expected.floats)
+    assert torch.equal(found.ints, expected.ints)
+
+
 @pytest.mark.parametrize("stages", [2, 3])
 def test_batch_norm_sees_the_micro_batches_in_order(stages: int, grouped: GroupProblems) -> None:
     args = {"doing": "images"}

@@ -65,8 +65,9 @@ function Description({ job: { strategy, gate, shards, spec, user, created_at } }
 
 function describeWorkers({ count, hogwild, group }: Job["spec"]["roles"]["worker"]): string {
   const { replicate, stages } = group
-  const each = hogwild > 1 ? ` of ${hogwild} threads` : replicate > 1 ? ` of ${replicate} processes` : stages > 1 ? ` of ${stages} stages` : ""
-  return counted(count, "worker") + each
+  const pipeline = stages > 1 ? [`${stages} stages`] : []
+  const replicas = replicate > 1 ? [`${replicate} ${stages > 1 ? "pipelines" : "processes"}`] : []
+  return [counted(count, "worker"), ...(hogwild > 1 ? [`${hogwild} threads`] : [...replicas, ...pipeline])].join(" of ")
 }
 
 /** Which model of another job it starts from, pinned when it was submitted. */
