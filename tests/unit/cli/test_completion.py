@@ -22,7 +22,7 @@ def test_keys_of_a_job_file_are_offered_and_accepted() -> None:
     assert offered
     for word in offered:
         values = words(completion.complete_override(word)) or [f"{word}2"]
-        job = {"name": "x", "workload": {"entrypoint": "a:B"}, "strategy": {"name": "adag"}, "stop": {"epochs": 1}}
+        job = {"name": "x", "workload": {"entrypoint": "a:B"}, "strategy": {"name": "adag"}, "stop": {"epochs": 1}, "accumulate": 8}
         assert jobfile.load(job, [values[-1]]) != jobfile.load(job)
 
 

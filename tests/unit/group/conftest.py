@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator
 
+import psutil
 import pytest
 
 from gradstream.group.problem import GroupProblem
@@ -13,8 +15,19 @@ from gradstream.model.flat_model import FlatModel
 from gradstream.model.usercode import UserCode
 from gradstream.spec import JobSpec
 from tests.nets import CPU
+from tests.support import eventually
 
 GroupProblems = Callable[[JobSpec, int], GroupProblem]
+
+
+def kill_peer(name: str) -> None:
+    """Kill a child of this process by its name, such as `worker-0/2`, which it takes when it begins."""
+
+    def found() -> list[psutil.Process]:
+        return [each for each in psutil.Process().children() if f"gradstream {name} of " in " ".join(each.cmdline())]
+
+    [victim] = eventually(found, f"the process {name}")
+    victim.send_signal(signal.SIGKILL)
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from gradstream.process.exits import UserError
 from gradstream.spec import JobSpec
 from gradstream.workload import Split
 from tests.support import eventually
-from tests.unit.group.conftest import GroupProblems
+from tests.unit.group.conftest import GroupProblems, kill_peer
 
 
 class Peering(Workload):
@@ -86,9 +86,7 @@ def job(doing: str = "", kind: str = "Peering", peers: int = 2, workers: int = 1
 
 def test_a_killed_peer_ends_the_group_and_is_named(grouped: GroupProblems) -> None:
     problem = grouped(job(peers=3), 0)
-    victim = psutil.Process().children()[1]
-    assert victim.cmdline()[0].startswith("gradstream worker-0/2 of peering")
-    victim.send_signal(signal.SIGKILL)
+    kill_peer("worker-0/2")
     with pytest.raises(PeerLost, match=r"^peer 2 of worker-0 has ended \(killed by signal 9\), and with it the whole worker$"):
         problem.gradient(0)
 

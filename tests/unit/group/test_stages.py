@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import signal
 from typing import Any
 
-import psutil
 import pytest
 import torch
 from torch import Tensor, nn
@@ -20,7 +18,7 @@ from gradstream.process.exits import UserError
 from gradstream.spec import JobSpec
 from gradstream.workload import Split
 from tests import nets
-from tests.unit.group.conftest import GroupProblems
+from tests.unit.group.conftest import GroupProblems, kill_peer
 
 EXAMPLES, WORDS, WIDTH = 48, 11, 8
 
@@ -197,7 +195,7 @@ def test_fewer_blocks_than_stages_are_refused(grouped: GroupProblems) -> None:
 def test_a_killed_stage_ends_the_group(grouped: GroupProblems) -> None:
     problem = grouped(job(SYNC, 3, 4), 0)
     problem.gradient(0)
-    psutil.Process().children()[1].send_signal(signal.SIGKILL)
+    kill_peer("worker-0/2")
     with pytest.raises(PeerLost, match=r"^peer 2 of worker-0 has ended \(killed by signal 9\)"):
         problem.gradient(1)
 
