@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from gradstream.local.platform import LocalPlatform
+from gradstream.client import Client
 from tests.integration.cli.shared import COMMAND
 from tests.kafka import KafkaBroker
+from tests.platforms import stop_new_jobs
 from tests.support import TIMEOUT, eventually
 
 CLICKS = """\
@@ -131,12 +132,11 @@ def test_train_says_that_a_partition_has_no_leader_and_that_it_has_one_again(
     assert [line for line in train.said if line.startswith("  Partition")] == [raised.replace("alert:", " ")]
 
 
-def test_follow_says_that_a_start_hangs_and_that_it_goes_on(
-    platform: LocalPlatform, environment: dict[str, str], tmp_path: Path
-) -> None:
+def test_follow_says_that_a_start_hangs_and_that_it_goes_on(client: Client, environment: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "slow.py").write_text(SLOW)
     (tmp_path / "job.yaml").write_text(JOB.format(entrypoint="slow:Slow", args={"door": str(tmp_path / "door")}))
-    with reader(["submit", "job.yaml", "--follow", "--set", "env={START_WARNING_SECONDS: '1'}"], environment, tmp_path) as follow:
+    words = ["submit", "job.yaml", "--follow", "--set", "env={START_WARNING_SECONDS: '1'}"]
+    with stop_new_jobs(client), reader(words, environment, tmp_path) as follow:
         eventually(lambda: alerts(follow.said), "the alert")
         (tmp_path / "door").touch()
         eventually(lambda: alerts(follow.said)[1:], "its end")
