@@ -76,7 +76,7 @@ class WorkerReport:
             metrics.RECEIVED: received,
         }
         if isinstance(self._problem, GroupProblem):
-            values[metrics.PEER_WAIT], self._problem.peer_wait_seconds = self._problem.peer_wait_seconds, 0.0
+            values[metrics.PEER_WAIT] = self._problem.take_peer_wait()
         if self._problem.tables:
             values[metrics.KEYS_ASKED_LATE] = self._problem.take_looked_up_late()
         if (cached := self._problem.take_cached_share()) is not None:

@@ -93,6 +93,8 @@ class Peers:
         self._label, self._pipes, self._processes = label, list[Connection](), list[Any]()
         self._asked, self._early = set[int](), dict[int, Any]()
         """Peers that have not answered yet, and answers that came before they were asked for."""
+        self.wait_seconds = 0.0
+        """Spent waiting for peers, since it was last set to 0."""
         for number, gradient in enumerate(gradients, 1):
             here, there = context.Pipe()
             args = _Peer(number, label, rank), problem, gradient, spec, there, os.getpid()
@@ -137,7 +139,9 @@ class Peers:
     def _take_early(self, began: float, pipe: Connection | None = None) -> bool:
         """Wait for an answer of any peer, or until something is in `pipe`, which it returns. Raises: PeerLost; UserError."""
         pipes = {self._pipes[number - 1]: number for number in self._asked}
+        waited_from = time.perf_counter()
         ready = connection.wait([*pipes, *([pipe] if pipe else ())], _LOOK_INTERVAL)
+        self.wait_seconds += time.perf_counter() - waited_from
         if not ready:
             log.warning("waiting for the other peers of %s for %.0f s", self._label, time.monotonic() - began)
         for each in ready:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
@@ -51,8 +50,6 @@ class GroupProblem(ModelProblem):
         self._skips = spec.strategy.descends == "worker"
         self.overflowed = False
         """The last gradient was not finite in float16. See `Overflows`."""
-        self.peer_wait_seconds = 0.0
-        """Spent waiting for the other peers, since it was last set to 0."""
 
     def start_peers(self, spec: JobSpec, label: str, rank: int) -> None:
         """Fork the other peers. `label`, `rank`: of the worker. See `Peers`. Raises: OSError."""
@@ -64,6 +61,11 @@ class GroupProblem(ModelProblem):
         """End the other peers."""
         if self._peers:
             self._peers.close()
+
+    def take_peer_wait(self) -> float:
+        """Return the seconds spent waiting for the other peers since the last call."""
+        seconds, self._others.wait_seconds = self._others.wait_seconds, 0.0
+        return seconds
 
     @property
     def _others(self) -> Peers:
@@ -106,9 +108,7 @@ class GroupProblem(ModelProblem):
             gradient.zero_()
 
     def _take_answer(self, number: int) -> Trained:
-        began = time.perf_counter()
         trained: Trained = self._others.answer(number)
-        self.peer_wait_seconds += time.perf_counter() - began
         if trained.observed:
             self._observed.add(Observations.unpack(trained.observed))
         return trained

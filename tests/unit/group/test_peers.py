@@ -20,7 +20,7 @@ from gradstream.group.requests import TakeState
 from gradstream.process.exits import UserError
 from gradstream.spec import JobSpec
 from gradstream.workload import Split
-from tests.support import eventually
+from tests.support import TIMEOUT, eventually
 from tests.unit.group.conftest import GroupProblems, kill_peer
 
 
@@ -49,6 +49,8 @@ class Peering(Workload):
                 raise ValueError("a peer does not like this")
             case "exits" if in_peer:
                 raise SystemExit(3)
+            case "sleeps" if in_peer:
+                time.sleep(0.2)
             case "dies" if in_peer:
                 os.kill(os.getpid(), signal.SIGKILL)
             case "observes":
@@ -142,6 +144,14 @@ def test_observations_of_all_peers_add_up(grouped: GroupProblems) -> None:
     assert observed is not None
     assert observed.examples == 8
     assert problem.take_observations() is None
+
+
+@pytest.mark.parametrize("roles", [{"group": 2}, {"group": {"stages": 2}}], ids=str)
+def test_the_lead_counts_what_it_waits_for_its_peers(roles: dict[str, Any], grouped: GroupProblems) -> None:
+    problem = grouped(job("sleeps", accumulate=2, roles={"worker": {"count": 1, "device": "cpu", **roles}}), 0)
+    problem.gradient(0)
+    assert 0.15 < problem.take_peer_wait() < TIMEOUT
+    assert problem.take_peer_wait() == 0
 
 
 def test_on_epoch_is_called_in_each_peer(grouped: GroupProblems) -> None:
