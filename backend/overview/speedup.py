@@ -17,7 +17,7 @@ from gradstream.progress.process_summary import ProcessSummary
 
 ENOUGH = 0.9
 """Share of its computing time that a worker runs on a core, from which on it has that core for itself."""
-_HOW = "`gradstream run JOB --local` measures one process alone."
+_HOW = "The command gradstream run JOB --local measures one process alone."
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from gradstream.center.parameters.slices import slices
 from gradstream.codecs.base import Codec
 from gradstream.optim.spec import Sgd
 from gradstream.spec import JobSpec
+from gradstream.spec.roles import WorkerGroup
 
 ITEM = 4
 """Bytes of a parameter in nearly all models."""
@@ -96,17 +97,22 @@ def memory(spec: JobSpec, size: Size) -> Memory:
     by_server, role, n = spec.strategy.descends == "server", spec.roles.worker, spec.roles.worker.count
     bends = spec.optimizer if by_server else spec.server_optimizer
     residual = spec.codec.lossy and spec.strategy.pushes == "direction"
-    kept, more_threads, more_peers = 0 if by_server else _kept(spec.optimizer), role.hogwild - 1, role.group.peers - 1
+    kept, more_threads, more_peers = 0 if by_server else _kept(spec.optimizer), role.hogwild - 1, _more_gradients(role.group)
     worker = 4 + residual + spec.pipeline + kept + more_threads * (1 + kept) + more_peers  # each has gradients of its own
     server = 2 + _kept(bends) + (n if spec.strategy.keeps_base else 0) + (spec.strategy.gathers(n) is not None)
     server += spec.evaluate.average is not None
     server += spec.effective_gate.mode != "bsp" and not (spec.strategy.responds or spec.strategy.keeps_base)  # what a sample is of
     vector = ITEM * size.parameters
     narrow = _narrow(spec, vector)
-    evaluator, worker_bytes = 2 * vector + narrow, worker * vector + (1 + more_threads + more_peers) * narrow
+    evaluator, worker_bytes = 2 * vector + narrow, worker * vector + (role.hogwild + role.group.replicate - 1) * narrow
     if spec.roles.serverless:
         return Memory(worker=worker_bytes + math.ceil(server * vector / n), server=0, evaluator=evaluator)
     return Memory(worker=worker_bytes, server=server * vector, evaluator=evaluator)
+
+
+def _more_gradients(group: WorkerGroup) -> int:
+    """Return the vectors that the peers beside the lead keep gradients in. Stages share one: each has those of its blocks."""
+    return group.replicate - (group.stages == 1)
 
 
 def worker_on_gpu(spec: JobSpec, size: Size) -> Split:

@@ -52,7 +52,7 @@ class PeerProblem(ModelProblem):
 
     def train(self, request: Train) -> Trained:
         """Leave the gradient of these parts. Raises: UserError."""
-        self.enter_epoch(request.number)
+        self.enter_epoch(request.epoch)
         chosen = backward if request.scale is None else scaled(backward, request.scale)
         loss = self._step(Minibatch(request.position, request.shares, 0), chosen)
         reached = self._gather()
@@ -144,9 +144,9 @@ class Peers:
         self.wait_seconds += time.perf_counter() - waited_from
         if not ready:
             log.warning("waiting for the other peers of %s for %.0f s", self._label, time.monotonic() - began)
-        for each in ready:
-            if each is not pipe:
-                self._take(pipes[each])  # type: ignore[index]
+        for answered, number in pipes.items():
+            if answered in ready:
+                self._take(number)
         return pipe in ready
 
     def _take(self, number: int) -> None:

@@ -14,6 +14,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from typing import Any
@@ -37,12 +38,12 @@ class StagePipe:
     def __init__(self, pipe: Connection, receive: Receive) -> None:
         """`receive`: as `tensor_pipe.receive`."""
         self._pipe, self._receive = pipe, receive
-        self._to_send = SimpleQueue[Any]()
+        self._to_send = SimpleQueue[tensor_pipe.Packed]()
         threading.Thread(target=self._send_all, name="stage pipe", daemon=True).start()
 
     def send(self, value: Any) -> None:
-        """Send a nest of tensors, which must not change any more."""
-        self._to_send.put(value)
+        """Send a nest of tensors, which must not change any more. Raises: as `tensor_pipe.pack`."""
+        self._to_send.put(tensor_pipe.pack(value))
 
     def receive(self) -> Any:
         """Return what the neighbour sends next. Waits for it. Raises: what `receive` of the constructor does."""
@@ -51,7 +52,7 @@ class StagePipe:
     def _send_all(self) -> None:
         while True:
             try:
-                tensor_pipe.send(self._pipe, self._to_send.get())
+                tensor_pipe.write(self._pipe, self._to_send.get())
             except OSError:
                 return  # the neighbour is gone, which whoever receives from it finds out
 
@@ -79,7 +80,7 @@ class PipelineStage:
         for number, goes_forward in one_forward_one_backward(self._number, self._count, len(batch)):
             part, share = batch[number]
             if goes_forward:
-                kept.append(self._forward(number, lambda part=part: loss(model, part)))  # type: ignore[misc]
+                kept.append(self._forward(number, partial(loss, model, part)))
             elif self._after:
                 self._backward(*kept.popleft(), self._after.receive())
             else:
@@ -92,7 +93,7 @@ class PipelineStage:
     def evaluate_once(self, model: nn.Module, part: Any, loss: Callable[[nn.Module, Any], Tensor]) -> float:
         """Return the loss of a part in the last stage, else 0; nothing is trained."""
         with torch.no_grad():
-            _, value = self._forward(0, lambda: loss(model, part), draws=False)
+            _, value = self._forward(0, partial(loss, model, part), draws=False)
         return 0.0 if self._after else float(value)
 
     @contextmanager

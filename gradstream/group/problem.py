@@ -75,8 +75,8 @@ class GroupProblem(ModelProblem):
     def gradient_of(self, taken: Minibatch) -> Gradient:
         own, *others = self._share_out(taken.shares)
         working = [number for number, shares in enumerate(others, 1) if shares]
+        scale = self.scale.value if self.scale else None
         for number in working:
-            scale = self.scale.value if self.scale else None
             self._others.ask(number, Train(taken.position, self._pass, others[number - 1], scale))
         loss = self._step(taken._replace(shares=own), self.scale.scaling(backward) if self.scale else backward)
         self._wait_for_push()

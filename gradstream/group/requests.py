@@ -13,8 +13,8 @@ class Train(NamedTuple):
     """Compute the gradient of these parts of a mini-batch."""
 
     position: int
-    number: int
-    """The pass over the data."""
+    epoch: int
+    """Number of the pass over the data."""
     shares: list[MicroBatch]
     scale: float | None
     """Factor on the loss in float16; None: another precision."""

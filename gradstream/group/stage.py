@@ -8,10 +8,12 @@ masks and embeddings, each process computes for itself, and the gradient that re
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from numbers import Number
 from typing import Any
 
 from torch import Tensor, nn
 
+from gradstream.data.source import each
 from gradstream.errors import InvalidWorkload
 from gradstream.input import randomness
 
@@ -70,15 +72,30 @@ class Stage:
                 )
             self._next += 1
             if index < self.first:
-                return self._received
+                return each(self._received, Tensor.clone)  # the model may change in place what a block gives
             if index == self.first and self._seed is not None:
                 randomness.seed(self._seed)
             output = forward(*args, **kwargs)
             if index == self._end - 1 and not self.is_last:
+                _check_output(output)
                 raise _StageOver(output)
             return output
 
         return staged
+
+
+def _check_output(output: Any) -> None:
+    """Raises: InvalidWorkload: tensors may be hidden in it, whose gradients would be lost."""
+    if isinstance(output, dict):
+        output = list(output.values())
+    if isinstance(output, list | tuple):
+        for inner in output:
+            _check_output(inner)
+    elif not (output is None or isinstance(output, Tensor | Number | str)):
+        raise InvalidWorkload(
+            f"{_PLACE}: a block gives a {type(output).__name__}, of which a stage cannot send the gradient; let blocks give "
+            "tensors, alone or in tuples, lists and dicts, or override blocks(model)"
+        )
 
 
 def stage_bounds(sizes: Sequence[int], count: int) -> list[int]:

@@ -39,14 +39,34 @@ class _Sent(NamedTuple):
         return torch.frombuffer(self.data, dtype=self.dtype).view(self.shape)
 
 
+class Packed(NamedTuple):
+    """A value that is ready to be written. It has the memory of its tensors, which must not change until then."""
+
+    head: bytes
+    views: list[memoryview]
+
+
+def pack(value: Any) -> Packed:
+    """Pack a nest of tuples, lists and dicts. Raises: what pickle does with a value that is none of these, and no tensor."""
+    return _packed(each(value, _Sent.of))
+
+
+def write(pipe: Connection, packed: Packed) -> None:
+    """Send what was packed. Waits while the pipe is full. Raises: BrokenPipeError: the other process is gone."""
+    pipe.send_bytes(pickle.dumps((packed.head, [(view.nbytes, _address(view) % _LINE) for view in packed.views])))
+    for view in packed.views:
+        while view:
+            view = view[os.write(pipe.fileno(), view) :]
+
+
 def send(pipe: Connection, value: Any) -> None:
-    """Send a nest of tuples, lists and dicts. Waits while the pipe is full. Raises: BrokenPipeError: the other process is gone."""
-    _send(pipe, each(value, _Sent.of))
+    """Pack a value and write it. Raises: as these two."""
+    write(pipe, pack(value))
 
 
 def send_error(pipe: Connection, error: BaseException) -> None:
     """Let `receive` raise this error, which is `portable`, in the other process."""
-    _send(pipe, error)
+    write(pipe, _packed(error))
 
 
 def portable(error: BaseException, where: str) -> BaseException:
@@ -71,14 +91,10 @@ def receive(pipe: Connection) -> Any:
     return _unpacked(message)
 
 
-def _send(pipe: Connection, message: Any) -> None:
+def _packed(message: Any) -> Packed:
     buffers: list[pickle.PickleBuffer] = []
     head = pickle.dumps(message, protocol=5, buffer_callback=buffers.append)
-    views = [buffer.raw() for buffer in buffers]
-    pipe.send_bytes(pickle.dumps((head, [(view.nbytes, _address(view) % _LINE) for view in views])))
-    for view in views:
-        while view:
-            view = view[os.write(pipe.fileno(), view) :]
+    return Packed(head, [buffer.raw() for buffer in buffers])
 
 
 def _address(view: memoryview) -> int:

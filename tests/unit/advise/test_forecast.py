@@ -84,6 +84,9 @@ def test_memory_grows_with_what_is_kept() -> None:
     threads = {"worker": {"count": 4, "hogwild": 3}}
     assert bytes_of("async", roles=threads) == (worker + 2, server), "each thread has gradients of its own"
     assert bytes_of("adag", roles=threads, optimizer={"name": "adam"}) == (worker + 2 + 2 * 3, server), "and an optimizer"
+    for group, vectors in ((3, 2), ({"stages": 3}, 1), ({"replicate": 2, "stages": 3}, 2)):
+        in_groups = {"worker": {"count": 4, "group": group}}
+        assert bytes_of("async", roles=in_groups, accumulate=4) == (worker + vectors, server), "gradients of the other peers"
     assert bytes_of("async", codec={"name": "int8"}) == (worker + 1, server), "what a lossy codec has not sent yet"
 
 

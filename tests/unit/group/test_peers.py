@@ -50,7 +50,7 @@ class Peering(Workload):
             case "exits" if in_peer:
                 raise SystemExit(3)
             case "sleeps" if in_peer:
-                time.sleep(0.2)
+                time.sleep(1.0)  # so that the lead, which computes meanwhile, has to wait also on a busy machine
             case "dies" if in_peer:
                 os.kill(os.getpid(), signal.SIGKILL)
             case "observes":
@@ -150,7 +150,7 @@ def test_observations_of_all_peers_add_up(grouped: GroupProblems) -> None:
 def test_the_lead_counts_what_it_waits_for_its_peers(roles: dict[str, Any], grouped: GroupProblems) -> None:
     problem = grouped(job("sleeps", accumulate=2, roles={"worker": {"count": 1, "device": "cpu", **roles}}), 0)
     problem.gradient(0)
-    assert 0.15 < problem.take_peer_wait() < TIMEOUT
+    assert 0.1 < problem.take_peer_wait() < TIMEOUT
     assert problem.take_peer_wait() == 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from gradstream.errors import InvalidWorkload
 from gradstream.group.peers import PeerLost
 from gradstream.group.pipeline import one_forward_one_backward
 from gradstream.group.stage import stage_bounds
+from gradstream.group.stages import StagesProblem
 from gradstream.process.exits import UserError
 from gradstream.spec import JobSpec
 from gradstream.workload import Split
@@ -42,6 +44,8 @@ class Chain(nn.Module):
             hidden = hidden * (1 + torch.rand(()))
         for number, layer in enumerate(self.layers):
             hidden = layer(hidden, src_mask=mask)
+            if self.doing == "in place":
+                hidden += 1
             first = hidden if number == 0 else first
         if self.doing == "goes around":
             hidden = hidden + first
@@ -50,19 +54,55 @@ class Chain(nn.Module):
         return self.head(self.norm(hidden))
 
 
+@dataclass
+class Given:
+    hidden: Tensor
+
+
+class Wrapped(nn.Module):
+    """A block that gives an object: what a stage sends of it would have no gradient."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(5, 5)
+
+    def forward(self, x: Tensor | Given) -> Given:
+        return Given(self.linear(x.hidden if isinstance(x, Given) else x.float()))
+
+
+class Opened(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.wrapped, self.last = nn.Sequential(Wrapped(), Wrapped()), nn.Linear(5, WORDS)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.last(self.wrapped(x).hidden).unsqueeze(1).expand(-1, 5, -1)  # type: ignore[no-any-return]
+
+
 class Scripts(Workload):
     blocks_: int = 4
     doing: str = ""
 
     def model(self) -> nn.Module:
         if self.doing == "images":
-            layers = [nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Conv2d(4, 4, 3), nn.BatchNorm2d(4), nn.Flatten()]
+            layers = [
+                nn.Conv2d(1, 4, 3),
+                nn.BatchNorm2d(4),
+                nn.ReLU(inplace=True),
+                nn.Conv2d(4, 4, 3),
+                nn.BatchNorm2d(4),
+                nn.Flatten(),
+            ]
             return nn.Sequential(*layers, nn.Linear(64, 3))
+        if self.doing == "objects":
+            return Opened()
+        if self.doing == "rectified":
+            return nn.Sequential(nn.Flatten(), nn.Linear(64, 64), nn.ReLU(inplace=True), nn.Linear(64, 3))
         return Chain(self.blocks_, self.doing)
 
     def dataset(self, split: Split) -> TensorDataset:
         generator = torch.Generator().manual_seed(1)
-        if self.doing == "images":
+        if self.doing in ("images", "rectified"):
             return TensorDataset(torch.randn(EXAMPLES, 1, 8, 8, generator=generator), torch.arange(EXAMPLES) % 3)
         x = torch.randint(WORDS, (EXAMPLES, 5), generator=generator)
         return TensorDataset(x, (x + 1) % WORDS)
@@ -171,9 +211,27 @@ def test_random_numbers_outside_of_the_blocks_are_the_same_in_all_stages(grouped
     three.gradient(0)
 
 
+@pytest.mark.parametrize("stages", [2, 3])
+def test_a_model_may_change_what_a_block_gives_in_place(stages: int, grouped: GroupProblems) -> None:
+    args = {"doing": "in place"}
+    found = grouped(job(SYNC, stages, 4, args), 0).gradient(0)
+    expected = nets.problem(job(SYNC, 1, 4, args), 0).gradient(0)
+    assert found.loss == expected.loss
+    torch.testing.assert_close(found.g, expected.g)
+
+
+def test_a_first_layer_of_a_stage_may_compute_in_place(grouped: GroupProblems) -> None:
+    args = {"doing": "rectified"}
+    problem = grouped(job(SYNC, 2, 4, args), 0)
+    assert isinstance(problem, StagesProblem)
+    assert problem._bounds == [0, 2, 4], "an activation in place begins the second stage"
+    assert torch.equal(problem.gradient(0).g, nets.problem(job(SYNC, 1, 4, args), 0).gradient(0).g)
+
+
 @pytest.mark.parametrize(
     ("doing", "said"),
     [
+        ("objects", "a block gives a Given, of which a stage cannot send the gradient"),
         ("goes around", "something goes around its blocks"),
         ("backwards", "the model called block 0 where block 4 of 4 was due"),
         ("twice", "the model called block 0 where block 4 of 4 was due"),
