@@ -16,6 +16,7 @@ from gradstream.center.parameters.slices import slices
 from gradstream.codecs.base import Codec
 from gradstream.optim.spec import Sgd
 from gradstream.spec import JobSpec
+from gradstream.spec.cadence import HOLD_AT
 from gradstream.spec.roles import WorkerGroup
 
 ITEM = 4
@@ -93,21 +94,30 @@ def traffic(spec: JobSpec, size: Size) -> Traffic:
 
 
 def memory(spec: JobSpec, size: Size) -> Memory:
-    """By what the processes keep: theta, a gradient, what is pushed and what was pulled; and what belongs to the job's choices."""
+    """At most: theta, a gradient, what is pushed and what was pulled; and what belongs to the job's choices."""
     by_server, role, n = spec.strategy.descends == "server", spec.roles.worker, spec.roles.worker.count
-    bends = spec.optimizer if by_server else spec.server_optimizer
     residual = spec.codec.lossy and spec.strategy.pushes == "direction"
     kept, more_threads, more_peers = 0 if by_server else _kept(spec.optimizer), role.hogwild - 1, _more_gradients(role.group)
     worker = 4 + residual + spec.pipeline + kept + more_threads * (1 + kept) + more_peers  # each has gradients of its own
-    server = 2 + _kept(bends) + (n if spec.strategy.keeps_base else 0) + (spec.strategy.gathers(n) is not None)
-    server += spec.evaluate.average is not None
-    server += spec.effective_gate.mode != "bsp" and not (spec.strategy.responds or spec.strategy.keeps_base)  # what a sample is of
+    server = _server_vectors(spec)
     vector = ITEM * size.parameters
     narrow = _narrow(spec, vector)
     evaluator, worker_bytes = 2 * vector + narrow, worker * vector + (role.hogwild + role.group.replicate - 1) * narrow
     if spec.roles.serverless:
         return Memory(worker=worker_bytes + math.ceil(server * vector / n), server=0, evaluator=evaluator)
     return Memory(worker=worker_bytes, server=server * vector, evaluator=evaluator)
+
+
+def _server_vectors(spec: JobSpec) -> int:
+    """Return the vectors of all shards together, at most: while a checkpoint is written, with all centers that evaluations may keep."""
+    n, strategy = spec.roles.worker.count, spec.strategy
+    bends = spec.optimizer if strategy.descends == "server" else spec.server_optimizer
+    center = 1 + _kept(bends) + (n if strategy.keeps_base else 0) + (spec.evaluate.average is not None)
+    sample = spec.effective_gate.mode != "bsp" and not (
+        strategy.responds or strategy.keeps_base
+    )  # a vector that drift is measured from
+    kept = 0 if spec.evaluate.cadence.by_time else HOLD_AT
+    return 2 * center + 1 + (strategy.gathers(n) is not None) + sample + kept
 
 
 def _more_gradients(group: WorkerGroup) -> int:

@@ -17,9 +17,8 @@ from gradstream.center.entries import Buffers, Payload
 from gradstream.center.parameters.center import Center
 from gradstream.center.tables.half import decode_rows
 from gradstream.center.tables.payload import LOAN, FoundRows, RowKeys, of_kind
+from gradstream.spec.cadence import HOLD_AT
 
-HOLD_AT = 3
-"""Kept centers at which workers wait at the gate: one is being evaluated, the others wait for it."""
 MAX_KEPT = 8
 """Kept centers at which the shard skips the next evaluation; reached only where workers never ask the gate."""
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable
-from typing import Annotated, Any, Literal, NamedTuple, Self
+from typing import Annotated, Any, Final, Literal, NamedTuple, Self
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
@@ -16,6 +16,8 @@ from gradstream.spec.values import DURATION_UNITS, Average
 
 _COUNTED = ("samples", "epochs")
 _PASSES = "passes"
+HOLD_AT: Final = 3
+"""Centers kept for evaluations by samples at which workers wait at the gate: one is being evaluated, the others wait for it."""
 
 
 class Cadence(NamedTuple):

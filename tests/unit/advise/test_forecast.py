@@ -78,9 +78,9 @@ def test_memory_grows_with_what_is_kept() -> None:
         return found.worker // 4000, found.server // 4000
 
     worker, server = bytes_of("async")
-    assert bytes_of("async", optimizer={"name": "adam"}) == (worker, server + 2), "the server descends"
+    assert bytes_of("async", optimizer={"name": "adam"}) == (worker, server + 2 * 2), "the server descends, and a checkpoint is a copy"
     assert bytes_of("adag", optimizer={"name": "adam"}) == (worker + 2, server), "the workers do"
-    assert bytes_of("dc_asgd") == (worker, server - 1 + 4), "what each worker pulled, instead of one for a sample"
+    assert bytes_of("dc_asgd") == (worker, server - 1 + 2 * 4), "what each worker pulled, instead of one for a sample"
     threads = {"worker": {"count": 4, "hogwild": 3}}
     assert bytes_of("async", roles=threads) == (worker + 2, server), "each thread has gradients of its own"
     assert bytes_of("adag", roles=threads, optimizer={"name": "adam"}) == (worker + 2 + 2 * 3, server), "and an optimizer"
@@ -114,9 +114,9 @@ def test_needs_no_torch() -> None:
     assert subprocess.run([sys.executable, "-c", told], check=False, timeout=60).returncode == 0
 
 
-def test_a_polyak_average_is_one_vector_more_of_the_shards() -> None:
+def test_a_polyak_average_is_one_vector_more_of_the_shards_and_of_a_checkpoint() -> None:
     size, average = Size(parameters=1000), {"average": 0.01}
-    assert memory(job(WINDOW, evaluate=average), size).server == memory(job(WINDOW), size).server + 4000
+    assert memory(job(WINDOW, evaluate=average), size).server == memory(job(WINDOW), size).server + 2 * 4000
 
 
 def test_a_shard_on_a_gpu_has_the_newest_push_of_each_worker_there() -> None:
@@ -124,10 +124,10 @@ def test_a_shard_on_a_gpu_has_the_newest_push_of_each_worker_there() -> None:
         found = shard_on_gpu(job({"name": strategy}, workers=4, shards=shards, **more), Size(parameters=1024))
         return found.gpu / 4096, found.host / 4096
 
-    assert vectors("async") == (2 + 1 + 4, 1)
-    assert vectors("async", optimizer={"name": "adam"}) == (2 + 1 + 2 + 4, 1)
-    assert vectors("async", shards=4) == ((2 + 1 + 4) / 4, 1 / 4)
-    assert vectors("easgd", gate="bsp") == (2 + 4, 4), "each is answered with a vector of its own"
+    assert vectors("async") == (3 + 1 + 4, 1)
+    assert vectors("async", optimizer={"name": "adam"}) == (3 + 1 + 2 * 2 + 4, 1)
+    assert vectors("async", shards=4) == ((3 + 1 + 4) / 4, 1 / 4)
+    assert vectors("easgd", gate="bsp") == (3 + 4, 4), "each is answered with a vector of its own"
 
 
 def test_a_worker_on_a_gpu_keeps_on_the_host_what_travels() -> None:

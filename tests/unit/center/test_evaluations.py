@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 
 from gradstream.center.entries import EVALUATOR, Checkpoint, Init, Join, Leave, Output, Payload, Pull, Rejected, Response, Saved
-from gradstream.center.evaluations import HOLD_AT
 from gradstream.center.shard import Shard
+from gradstream.spec.cadence import HOLD_AT
 from tests.unit.center.shards import begun, push, shard, told
 
 
