@@ -9,6 +9,8 @@ PAGE_SOURCES := $(shell find frontend -path frontend/node_modules -prune -o -typ
 PYTEST := $(BIN)/pytest -q
 # what `make test` leaves to `make test-long`; `make unit TESTS=tests/unit/wire ARGS='-k keys'` runs one area
 SHORT := not long
+# a machine that forbids bytecode would compile all tests, and the code of each program, in every process
+export PYTHONDONTWRITEBYTECODE :=
 # whole jobs and pages wait more than they compute, so more of them run at once than there are cores; by number of tests, the file that
 # takes longest, of one test, would come last
 BY_FILE := --dist loadfile --no-loadscope-reorder
@@ -48,9 +50,9 @@ pagetests: .venv/.dev frontend/node_modules/.installed
 	$(BIN)/python -m backend openapi | diff -q - frontend/openapi.json >/dev/null || { echo "frontend/openapi.json is stale: run 'make generate'" >&2; exit 1; }
 	scripts/npm run client:check
 
-test-long: .venv/.dev backend/page/index.html  ## what `make test` leaves out: long laws, repeated papers, every look of every page
-	scripts/chromium
-	GRADSTREAM_SCREENSHOTS="$${GRADSTREAM_SCREENSHOTS:-build/screenshots}" $(PYTEST) $(or $(TESTS),tests) -m 'long' $(ARGS)
+test-long: .venv/.dev backend/page/index.html  ## what `make test` leaves out: more cases of its tests, long laws, repeated papers, every look of every page
+	@$(MAKE) --no-print-directory SHORT=long unit integration
+	@$(MAKE) --no-print-directory --output-sync=target -j2 SHORT=long jobs e2e
 
 unit: .venv/.dev  ## tests without servers, the laws in the simulator among them; TESTS=PATH and ARGS='-k NAME' choose, as in the next three
 	$(PYTEST) $(or $(TESTS),tests/unit tests/laws) -m '$(SHORT) and not redis' -n 2 $(ARGS)

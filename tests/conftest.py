@@ -22,6 +22,7 @@ import structlog
 from gradstream.local.servers.child import run_dir
 from gradstream.local.servers.postgres import Postgres
 from gradstream.local.servers.redis import Redis, start_on_free_port
+from tests.selection import leave_to_long
 from tests.support import Database
 
 if TYPE_CHECKING:
@@ -41,6 +42,12 @@ def pytest_configure() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     plain = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)  # rich ones take a second each
     structlog.configure(processors=[*structlog.get_config()["processors"][:-1], plain])
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Before pytest selects by marks."""
+    leave_to_long(items)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -109,7 +109,7 @@ def memory(spec: JobSpec, size: Size) -> Memory:
 
 
 def _server_vectors(spec: JobSpec) -> int:
-    """Return the vectors of all shards together, at most: while a checkpoint is written, with all centers that evaluations may keep."""
+    """Return the vectors of all shards at most: while a checkpoint is written, with all centers that evaluations may keep."""
     n, strategy = spec.roles.worker.count, spec.strategy
     bends = spec.optimizer if strategy.descends == "server" else spec.server_optimizer
     center = 1 + _kept(bends) + (n if strategy.keeps_base else 0) + (spec.evaluate.average is not None)

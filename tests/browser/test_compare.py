@@ -47,6 +47,7 @@ def link(jobs: list[Job], **chosen: object) -> str:
     return f"/compare?jobs={','.join(str(job.id) for job in jobs)}{rest}"
 
 
+@pytest.mark.few(2)
 @every_look
 @pytest.mark.parametrize("what", ["alone", "groups", "none", "one"])
 def test_it_can_be_read_by_everybody(what: str, width: int, scheme: str, look_at: OpenPage, jobs: list[Job]) -> None:
@@ -174,6 +175,7 @@ def fifty(platform: LocalPlatform) -> Iterator[list[str]]:
     engine.dispose()
 
 
+@pytest.mark.few(1)
 @every_look
 def test_fifty_jobs_are_drawn_told_apart_and_grouped(width: int, scheme: str, open_page: OpenPage, fifty: list[str]) -> None:
     page = open_page(f"/compare?metric=eval/loss&jobs={','.join(fifty)}", width=width, scheme=scheme)

@@ -67,6 +67,7 @@ def test_what_only_programs_call_so_is_not_said_to_people(open_page: OpenPage, f
     expect(events).not_to_contain_text(re.compile("user_error|user:|node:"))
 
 
+@pytest.mark.few(1)
 @every_look
 def test_a_failed_job_looks_well(width: int, scheme: str, look_at: OpenPage, failed: Job) -> None:
     page = look_at(f"/jobs/{failed.id}", width=width, scheme=scheme)

@@ -92,6 +92,7 @@ def test_a_schedule_is_selected_and_says_what_it_needs(open_page: OpenPage) -> N
     expect(page.get_by_text("The job file is valid")).to_be_visible()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "dark")])
 def test_the_form_fits_into_the_window(open_page: OpenPage, width: int, scheme: str) -> None:
     page = open_page("/jobs/new?example=digits", width=width, scheme=scheme)

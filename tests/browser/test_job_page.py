@@ -110,6 +110,7 @@ def test_scrolling_up_stops_following_and_the_place_stands_in_the_address(open_p
     assert log.evaluate("log => log.scrollTop") < log.evaluate("log => log.scrollHeight") / 2
 
 
+@pytest.mark.long
 def test_the_home_key_reads_older_lines_until_all_are_there(open_page: OpenPage, client: Client) -> None:
     job = client.wait(submit_slow(client, name="talkative", steps=200, pause=0, lines=400).id, timeout=120)
     sizes = [-1, 0]
@@ -174,6 +175,7 @@ def test_the_checkpoint_that_a_job_starts_from_is_named_and_its_job_is_a_link(op
     assert client.wait(heir.id, timeout=120).status == "succeeded"
 
 
+@pytest.mark.few(6)
 @every_look
 @pytest.mark.parametrize("tab", TABS)
 def test_every_tab_is_for_everybody(tab: str, width: int, scheme: str, look_at: OpenPage, job: Job) -> None:
@@ -230,6 +232,7 @@ def test_a_job_without_servers_names_no_server(open_page: OpenPage, client: Clie
     expect(page.get_by_role("region", name="Shards")).to_contain_text("shard k is held by worker k")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("fields", "told"), [({"hogwild": 2}, "threads"), ({"group": 2}, "processes")])
 def test_the_header_counts_what_a_worker_computes_with(
     fields: dict[str, int], told: str, open_page: OpenPage, client: Client

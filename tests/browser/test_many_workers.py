@@ -81,6 +81,7 @@ def test_excess_loss_and_counts_have_axes_that_can_be_read(open_page: OpenPage, 
         expect(bars.get_by_text(count, exact=True).first).to_be_visible()
 
 
+@pytest.mark.few(1)
 @every_look
 def test_a_job_in_rounds_says_in_one_sentence_that_no_push_is_stale(
     width: int, scheme: str, open_page: OpenPage, jobs: dict[str, Job]

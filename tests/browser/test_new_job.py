@@ -6,6 +6,7 @@ import re
 import shutil
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from gradstream.client import Client
@@ -168,6 +169,7 @@ def test_a_misspelt_key_is_named_with_its_place(open_page: OpenPage) -> None:
     assert "\n" not in line
 
 
+@pytest.mark.long
 def test_a_job_file_over_a_known_limit_is_told_so_before_and_after_it_is_submitted(open_page: OpenPage) -> None:
     page = open_page("/jobs/new?example=digits")
     text = page.get_by_label(YAML)
@@ -322,6 +324,7 @@ def test_a_job_is_made_by_keyboard_alone(open_page: OpenPage, client: Client) ->
     client.stop(job.id)
 
 
+@pytest.mark.few(1)
 @every_look
 def test_the_page_is_accessible_and_fits(open_page: OpenPage, width: int, scheme: str) -> None:
     page = open_page("/jobs/new?example=digits", width=width, scheme=scheme)

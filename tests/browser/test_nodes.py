@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from gradstream.client import Client
@@ -39,6 +40,7 @@ def test_a_credential_is_rotated_and_the_result_is_told(open_page: OpenPage, cli
     expect(told).to_be_empty()
 
 
+@pytest.mark.few(1)
 @every_look
 def test_a_machine_that_is_gone_rotates_when_it_is_back(
     open_page: OpenPage, platform: LocalPlatform, client: Client, width: int, scheme: str

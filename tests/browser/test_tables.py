@@ -53,6 +53,7 @@ def trained(client: Client, given: dict[str, Any]) -> Job:
     return ended
 
 
+@pytest.mark.few(1)
 @every_look
 def test_files_have_the_exports_of_a_job(width: int, scheme: str, look_at: OpenPage, client: Client, job: Job) -> None:
     page = look_at(f"/jobs/{job.id}/files", width=width, scheme=scheme)
@@ -65,6 +66,7 @@ def test_files_have_the_exports_of_a_job(width: int, scheme: str, look_at: OpenP
     check_looks(page, f"exports-{width}-{scheme}")
 
 
+@pytest.mark.few(1)
 @every_look
 def test_every_row_and_every_key_of_each_server_is_accounted_for(
     width: int, scheme: str, look_at: OpenPage, client: Client, job: Job
@@ -92,6 +94,7 @@ def test_every_row_and_every_key_of_each_server_is_accounted_for(
     check_looks(page, f"tables-{width}-{scheme}")
 
 
+@pytest.mark.few(1)
 @every_look
 def test_rows_on_disk_are_in_the_account(width: int, scheme: str, look_at: OpenPage, client: Client, cold_job: Job) -> None:
     page = look_at(f"/jobs/{cold_job.id}/tables", width=width, scheme=scheme)

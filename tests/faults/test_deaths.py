@@ -36,6 +36,7 @@ def test_a_lost_worker_is_respawned_and_the_job_goes_on(lab: Lab, go: Path) -> N
     assert job.progress.samples == job.progress.total_samples, "its next incarnation began behind its last push"
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("victim", ["worker-1", "server-1"])
 def test_under_bsp_the_model_is_that_of_the_undisturbed_run_bit_for_bit(victim: str, lab: Lab, go: Path, tmp_path: Path) -> None:
     fields = {
@@ -105,6 +106,7 @@ def alive(pid: int) -> bool:
         return False
 
 
+@pytest.mark.long
 def test_evaluations_by_samples_are_those_of_the_undisturbed_run(lab: Lab, go: Path, tmp_path: Path) -> None:
     """Each falls on the same center, whoever was killed meanwhile; so the best model is the same one, too."""
     fields = {

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 
 from gradstream.api.jobs import Job
@@ -51,6 +52,7 @@ class Reader:
             raise AssertionError("\n".join([str(error), self.lab.messages(self.job), *story])) from error
 
 
+@pytest.mark.long
 def test_a_reader_follows_while_a_server_dies(lab: Lab, tmp_path: Path) -> None:
     go = tmp_path / "go"
     job = submit(lab, "exported", slow_until(go, 0.2), **EXPORTED)

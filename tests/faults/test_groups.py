@@ -54,6 +54,7 @@ def test_stages_have_the_bits_of_one_process(lab: Lab, tmp_path: Path) -> None:
     assert all(torch.equal(other[name], value) for name, value in weights.items())
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("victim", ["worker-1/1", pytest.param("worker-1/2", marks=pytest.mark.long), "worker-1"])
 def test_a_killed_process_of_a_group_ends_the_group_and_costs_no_bit(victim: str, lab: Lab, tmp_path: Path) -> None:
     go = tmp_path / "go"

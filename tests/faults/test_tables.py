@@ -74,6 +74,7 @@ def calm(lab: Lab) -> Job:
     return lab.ended(submit(lab, "calm", {"observes": True}))
 
 
+@pytest.mark.long
 def test_a_script_reads_the_rows_that_a_job_has_trained(lab: Lab, calm: Job, tmp_path: Path) -> None:
     assert calm.status == "succeeded", lab.messages(calm)
     files = downloaded(lab, calm, tmp_path)
@@ -110,6 +111,7 @@ def test_a_job_of_other_servers_starts_with_the_rows_of_one_that_has_ended(lab: 
         assert torch.equal(got[key], values), key
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("victim", "more"),
     [("worker-1", {}), ("server-1", {}), ("server-1", {"memory": {"rows": 50}})],

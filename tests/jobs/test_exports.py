@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
+import pytest
 
 from tests.platforms import Lab, free_port
 from tests.support import TIMEOUT, eventually
@@ -39,6 +40,7 @@ def answers(http: httpx.Client) -> bool:
         return False
 
 
+@pytest.mark.long
 def test_a_server_answers_from_the_exports_of_a_job_that_trains(lab: Lab, tmp_path: Path) -> None:
     job = lab.submit(
         "offers",

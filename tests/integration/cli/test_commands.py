@@ -80,6 +80,7 @@ def test_the_other_ends_of_wait(gradstream: Gradstream, submit: Callable[..., Jo
     assert gradstream("wait", "nothing-of-this-name").returncode == 4
 
 
+@pytest.mark.long
 def test_wait_outlives_a_killed_api(
     environment: dict[str, str], gradstream: Gradstream, client: Client, submit: Callable[..., Job]
 ) -> None:
@@ -95,6 +96,7 @@ def test_wait_outlives_a_killed_api(
     assert "trying again" in said
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_detaches_and_the_job_goes_on(
     number: signal.Signals,

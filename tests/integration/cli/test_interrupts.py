@@ -59,6 +59,7 @@ def test_a_signal_before_the_first_step_ends_train_at_once(tmp_path: Path) -> No
     assert not list(temporary.glob("gradstream-*")), "its sockets are removed"
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 @pytest.mark.parametrize(
     ("words", "said"),
@@ -111,6 +112,7 @@ class Slow(Other):
 """
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("hangs", [False, True])
 def test_run_local_leaves_no_process_of_user_code(hangs: bool, tmp_path: Path) -> None:
     """With `hangs`, SIGTERM ends it."""

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[3]
 
 
@@ -14,6 +16,7 @@ def blocks(file: str, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", (ROOT / file).read_text(), re.DOTALL)
 
 
+@pytest.mark.long
 def test_the_guide_runs(environment: dict[str, str], tmp_path: Path) -> None:
     [code], [job_file] = blocks("README.md", "python"), blocks("README.md", "yaml")
     (tmp_path / "circle").mkdir()

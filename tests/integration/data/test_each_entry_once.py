@@ -72,6 +72,7 @@ def job(
     return spec, Workloads(spec, USERLAND)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("seed", range(4))
 def test_each_entry_counts_once_however_often_workers_are_lost(stream: tuple[str, str], seed: int) -> None:
     spec, workloads = job(stream, "async")

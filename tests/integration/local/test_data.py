@@ -151,6 +151,7 @@ def finish(attempt: LocalAttempt, meanwhile: Callable[[], None] = lambda: None) 
     return load_file(attempt.store / "model.safetensors")
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("kind", "data"),
     [

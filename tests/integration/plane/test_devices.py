@@ -38,6 +38,7 @@ JOBS = {
 }
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("local", [(), (0, 1), (1,)], ids=["through Redis", "shared memory", "both"])
 @pytest.mark.parametrize("name", JOBS)
 def test_the_bits_of_the_ordinary_way(name: str, local: tuple[int, ...], cluster: Make) -> None:

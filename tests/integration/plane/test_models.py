@@ -20,6 +20,7 @@ ALONE = {
 }
 
 
+@pytest.mark.few(9)
 @pytest.mark.parametrize("how", ALONE)
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_worker(kind: str, how: str, cluster: Callable[..., Cluster]) -> None:
@@ -28,6 +29,7 @@ def test_one_worker(kind: str, how: str, cluster: Callable[..., Cluster]) -> Non
     assert torch.equal(attempt.run(), sim.run(spec, problem, align=4096).center)
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("local", [(), (0,), (1,)], ids=["elsewhere", "first here", "second here"])
 @pytest.mark.parametrize("kind", ["large", "tied", "branch", "words", "normed", "mixed"])
 def test_gradients_that_leave_during_backward(
@@ -43,6 +45,7 @@ def test_gradients_that_leave_during_backward(
         assert set(went) == {0, 1} - set(local)
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("local", [(0,), ()], ids=["shared", "inline"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_three_workers(kind: str, local: tuple[int, ...], cluster: Callable[..., Cluster]) -> None:

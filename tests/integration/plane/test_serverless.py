@@ -81,6 +81,7 @@ def _with_a_checkpoint(attempt: Cluster) -> Tensor:
     return attempt.run()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("optimizer", [ADAM, MOMENTUM], ids=["adam", "momentum"])
 def test_a_checkpoint_is_resumed_with_servers_or_without(
     optimizer: dict[str, Any], cluster: Callable[..., Cluster], tmp_path: Path

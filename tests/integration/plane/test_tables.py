@@ -70,6 +70,7 @@ def assert_nothing_left(attempt: Cluster) -> None:
     assert not folder or not [file for file in folder.iterdir() if file.name.startswith("gs:")]
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("where", WHERE)
 @pytest.mark.parametrize("tables", [ADAGRAD, ADMITTED, FTRL, KEPT, HALF], ids=["adagrad", "admitted", "ftrl", "kept", "half"])
 def test_rounds_give_the_bits_of_the_simulator(tables: dict[str, Any], where: str, cluster: Callable[..., Cluster]) -> None:

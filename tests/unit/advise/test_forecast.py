@@ -78,7 +78,7 @@ def test_memory_grows_with_what_is_kept() -> None:
         return found.worker // 4000, found.server // 4000
 
     worker, server = bytes_of("async")
-    assert bytes_of("async", optimizer={"name": "adam"}) == (worker, server + 2 * 2), "the server descends, and a checkpoint is a copy"
+    assert bytes_of("async", optimizer={"name": "adam"}) == (worker, server + 2 * 2), "the server descends; checkpoints copy"
     assert bytes_of("adag", optimizer={"name": "adam"}) == (worker + 2, server), "the workers do"
     assert bytes_of("dc_asgd") == (worker, server - 1 + 2 * 4), "what each worker pulled, instead of one for a sample"
     threads = {"worker": {"count": 4, "hogwild": 3}}

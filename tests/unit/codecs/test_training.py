@@ -111,6 +111,7 @@ def test_a_push_that_is_under_way_at_a_checkpoint_and_dropped_leaves_the_same_to
         assert torch.equal(whole.center, rest.center)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("codec", LOSSY)
 def test_the_minimum_is_found(codec: str) -> None:
     """As near as with whole numbers: what a push leaves out comes later."""

@@ -62,6 +62,7 @@ def test_the_table_leads_to_patterns_that_are_there() -> None:
     assert len(NAMES) == 9
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_pattern_trains_with_two_workers(name: str, tmp_path: Path) -> None:
     spec = job(name, 2)

@@ -36,6 +36,7 @@ def in_parts(parts: int, strategy: dict[str, Any], kind: str = "plain", **more: 
     return nets.job(kind, strategy, workers=2, accumulate=parts, **more)
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("name", sorted(set(STRATEGIES) - {"single"}))
 def test_two_peers_have_the_bits_of_two_parts(name: str, grouped: GroupProblems) -> None:
     strategy = {"name": name, "lr": 0.05}
@@ -44,6 +45,7 @@ def test_two_peers_have_the_bits_of_two_parts(name: str, grouped: GroupProblems)
     assert group.losses == parts.losses
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("kind", ["tied", "branch", "one", "within", "large"])
 @pytest.mark.parametrize("strategy", [{"name": "sync", "lr": 0.1}, {"name": "adag", "lr": 0.1, "window": 3}], ids=str)
 def test_models_of_every_kind_have_the_bits_of_two_parts(kind: str, strategy: dict[str, Any], grouped: GroupProblems) -> None:

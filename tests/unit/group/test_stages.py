@@ -135,6 +135,7 @@ SYNC = {"name": "sync", "lr": 0.1}
 ADAG = {"name": "adag", "lr": 0.1, "window": 2}
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(("stages", "accumulate"), [(2, 2), (2, 4), (3, 4), (4, 8)])
 @pytest.mark.parametrize("strategy", [SYNC, ADAG, {"name": "diloco", "lr": 0.1, "window": 3}], ids=lambda given: given["name"])
 def test_stages_have_the_bits_of_one_process(
@@ -150,6 +151,7 @@ def test_stages_have_the_bits_of_one_process(
         assert torch.equal(first_step, sim.run(job(strategy, 1, accumulate, stop={"steps": 1}), nets.problem).center[untied])
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("replicate", "stages"), [(2, 2), (2, 3), (3, 2)])
 def test_several_pipelines_share_a_mini_batch(replicate: int, stages: int, grouped: GroupProblems) -> None:
     both = {"worker": {"count": 2, "group": {"replicate": replicate, "stages": stages}, "device": "cpu"}}
@@ -188,6 +190,7 @@ def test_batch_norm_sees_the_micro_batches_in_order(stages: int, grouped: GroupP
     assert all(map(torch.equal, mine, theirs))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("before", "after"), [(2, 2), (2, 3), (3, 1)])
 def test_a_checkpoint_resumes_in_another_number_of_stages(before: int, after: int, grouped: GroupProblems) -> None:
     args = {"doing": "images"}

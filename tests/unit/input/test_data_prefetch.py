@@ -73,6 +73,7 @@ WAYS: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.few(9)
 @pytest.mark.parametrize(
     "make", [Augmented, augmented, Nest, lambda: TensorDataset(torch.arange(22)), lambda: Long(22), lambda: Pieces(22)]
 )

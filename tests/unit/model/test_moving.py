@@ -189,6 +189,7 @@ SHAPES = {
 }
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("shape", "of_a_job"), [*((shape, True) for shape in SHAPES), ("layers", False)])
 def test_a_model_of_100_mb_needs_its_memory_once(shape: str, of_a_job: bool) -> None:
     """The peak, measured by the kernel, and what stays. It was twice the model for each of these shapes."""

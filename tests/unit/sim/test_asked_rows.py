@@ -68,6 +68,7 @@ def test_only_the_first_mini_batch_of_each_worker_is_looked_up(monkeypatch: pyte
     assert entries.asking == result.events - 3, "no mini-batch follows the last push of each worker"
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("strategy", "more"),
     [
@@ -117,6 +118,7 @@ def test_repeats_and_deaths_leave_every_bit_of_the_asked_rows(options: dict[str,
     assert_same(*both("sync", shards=2, tables=KEPT, stop={"steps": 20}, options=options))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("strategy", ["sync", "async", EASGD, DOWNPOUR], ids=["sync", "async", "easgd", "downpour"])
 def test_rows_that_were_asked_for_are_looked_up_anew_after_a_checkpoint(
     strategy: str | dict[str, Any], monkeypatch: pytest.MonkeyPatch

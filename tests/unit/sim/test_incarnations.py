@@ -51,6 +51,7 @@ def test_who_comes_late_begins_at_the_center() -> None:
     assert 0 in run.checkpoints
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_checkpoint_is_resumed_exactly_with_who_is_away(strategy: str) -> None:
     window = {"window": 4} if strategy in ("geo", "local_sgd", "delayed_diloco") else {}

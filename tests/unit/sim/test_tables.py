@@ -93,6 +93,7 @@ def assert_same(one: Result, other: Result) -> None:
     assert accounts(one) == accounts(other)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("tables", [ADAGRAD, ADMITTED, FTRL, KEPT, HALF], ids=["adagrad", "admitted", "ftrl", "kept", "half"])
 @pytest.mark.parametrize("strategy", ["sync", "async"])
 def test_any_number_of_shards_gives_the_same_bits(strategy: str, tables: dict[str, Any]) -> None:
@@ -102,6 +103,7 @@ def test_any_number_of_shards_gives_the_same_bits(strategy: str, tables: dict[st
         assert_same(alone, train(job(strategy, shards=shards, tables=tables)))
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("strategy", [*ROUNDS, *AT_ONCE])
 def test_tables_learn_under_every_strategy(strategy: str) -> None:
     spec = job(strategy, stop={"epochs": 6})

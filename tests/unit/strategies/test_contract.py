@@ -335,6 +335,7 @@ CHOSEN = [
 """Each strategy with every other set of options, and each set with every other strategy; the rest is left to `make test-long`."""
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize(("name", "chosen"), CHOSEN)
 def test_resumes_bit_for_bit_with_every_option_and_batch_norm(name: str, chosen: JobSpec) -> None:
     speeds = [1, 1, 2, 0.5][: workers(name)]
@@ -345,6 +346,7 @@ def test_resumes_bit_for_bit_with_every_option_and_batch_norm(name: str, chosen:
     assert all(whole.losses[rank][-len(losses) :] == losses for rank, losses in rest.losses.items() if losses)
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize(("name", "chosen"), CHOSEN)
 def test_any_number_of_shards_has_the_same_bits_with_every_option(name: str, chosen: JobSpec) -> None:
     runs = []

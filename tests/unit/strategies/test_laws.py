@@ -59,6 +59,7 @@ class TestStability:
         assert growth("downpour", workers, lr, n_push=window, n_fetch=window) < 1
         assert growth("downpour", workers, lr, n_push=window + 1, n_fetch=window + 1) > 1
 
+    @pytest.mark.few(3)
     @pytest.mark.parametrize(("workers", "lr"), [(3, 0.1), (4, 0.1), (8, 0.05)])
     @pytest.mark.parametrize("window", [1, 12, 59])
     def test_adag_converges_there_with_any_window(self, workers: int, lr: float, window: int) -> None:
@@ -82,6 +83,7 @@ def growth(strategy: str, workers: int, lr: float, **windows: int) -> float:
 class TestImplicitMomentum:
     """Memoryless asynchrony moves as momentum 1 - 1/n does, at a rate of lr/n: E[d'] = mu E[d] - lr/n grad."""
 
+    @pytest.mark.few(1)
     @pytest.mark.parametrize("workers", [2, 4, 8])
     def test_of_n_workers_is_1_minus_1_over_n(self, workers: int) -> None:
         mu, rate = fitted(workers, {"name": "sgd"}, lags=1)
