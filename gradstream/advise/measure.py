@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from dataclasses import dataclass, field
@@ -29,7 +30,7 @@ from gradstream.wire.transport.layout import Layout
 _STEPS = 20
 """Mini-batches that are trained to measure the time of one."""
 _LONGEST = 10.0
-"""Seconds for those, and again for each of the two measurements of the curvature."""
+"""Seconds for those after the first, in which kernels may be compiled. Each of the two measurements of the curvature has half."""
 _ITERATIONS = 30
 _CLOSE = 0.01
 """Relative change of the curvature between two iterations below which it has converged."""
@@ -115,7 +116,7 @@ def _trained(problem: ModelProblem, spec: JobSpec, tables: TablesUnderMeasuremen
     times: list[float] = []
     if tables:
         tables.begin()
-    until = time.perf_counter() + _LONGEST
+    until = math.inf
     for position in range(min(_STEPS, problem.total)):
         began = time.perf_counter()
         g = clipped(problem.gradient(position).g, 1.0)  # so that a rate that is too high does not spoil the second look
@@ -123,7 +124,9 @@ def _trained(problem: ModelProblem, spec: JobSpec, tables: TablesUnderMeasuremen
         if tables:
             tables.end_batch()
         times.append(time.perf_counter() - began)
-        if time.perf_counter() > until:
+        if position == 0:
+            until = time.perf_counter() + _LONGEST
+        elif time.perf_counter() > until:
             break
     return sorted(times)[len(times) // 2], g
 
