@@ -7,15 +7,15 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 PAGE_SOURCES := $(shell find frontend -path frontend/node_modules -prune -o -type f -print 2>/dev/null)
 
 PYTEST := $(BIN)/pytest -q
-# what `make test` leaves to `make test-long`; `make unit TESTS=tests/unit/wire ARGS='-k keys'` runs one area
-SHORT := not long
+# the tests of `make test`; CI runs those marked `more` as well. `make unit TESTS=tests/unit/wire ARGS='-k keys'` runs one area
+SHORT := not long and not more
 # a machine that forbids bytecode would compile all tests, and the code of each program, in every process
 export PYTHONDONTWRITEBYTECODE :=
 # whole jobs and pages wait more than they compute, so more of them run at once than there are cores; by number of tests, the file that
 # takes longest, of one test, would come last
 BY_FILE := --dist loadfile --no-loadscope-reorder
 
-.PHONY: help demo up test test-long check checkcode checkpage pagelint pagetests unit integration jobs e2e hostile audit gpu page generate client format wheel bench report clean
+.PHONY: help demo up test test-more test-long check checkcode checkpage pagelint pagetests unit integration jobs e2e hostile audit gpu page generate client format wheel bench report clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -50,7 +50,11 @@ pagetests: .venv/.dev frontend/node_modules/.installed
 	$(BIN)/python -m backend openapi | diff -q - frontend/openapi.json >/dev/null || { echo "frontend/openapi.json is stale: run 'make generate'" >&2; exit 1; }
 	scripts/npm run client:check
 
-test-long: .venv/.dev backend/page/index.html  ## what `make test` leaves out: more cases of its tests, long laws, repeated papers, every look of every page
+test-more: .venv/.dev backend/page/index.html  ## what `make test` leaves out and CI runs: more cases of its tests, and tests whose defects shorter ones find
+	@$(MAKE) --no-print-directory SHORT='more and not long' unit integration
+	@$(MAKE) --no-print-directory --output-sync=target -j2 SHORT='more and not long' jobs e2e
+
+test-long: .venv/.dev backend/page/index.html  ## what both leave out: long laws and fuzz, repeated papers, every look of every page
 	@$(MAKE) --no-print-directory SHORT=long unit integration
 	@$(MAKE) --no-print-directory --output-sync=target -j2 SHORT=long jobs e2e
 

@@ -22,7 +22,7 @@ import structlog
 from gradstream.local.servers.child import run_dir
 from gradstream.local.servers.postgres import Postgres
 from gradstream.local.servers.redis import Redis, start_on_free_port
-from tests.selection import leave_to_long
+from tests.selection import leave_out
 from tests.support import Database
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def pytest_configure() -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Before pytest selects by marks."""
-    leave_to_long(items)
+    leave_out(items)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

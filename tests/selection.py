@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 import pytest
 
 
-def leave_to_long(items: Iterable[pytest.Item]) -> None:
-    """Mark the cases as `long` that `@pytest.mark.few(n)` leaves out: `make test-long` runs them."""
+def leave_out(items: Iterable[pytest.Item]) -> None:
+    """Mark the cases as `more` that `@pytest.mark.few(n)` leaves out: `make test-more` runs them."""
     cases = defaultdict[str, list[pytest.Item]](list)
     for item in items:
         if item.get_closest_marker("few") and not item.get_closest_marker("long"):
@@ -19,7 +19,7 @@ def leave_to_long(items: Iterable[pytest.Item]) -> None:
         kept = set(spread(len(of_one_test), few.args[0] if few else 1))
         for number, item in enumerate(of_one_test):
             if number not in kept:
-                item.add_marker(pytest.mark.long)
+                item.add_marker(pytest.mark.more)
 
 
 def spread(count: int, few: int) -> Iterator[int]:

@@ -83,7 +83,7 @@ class Pages:
                 return page.get_by_role("row").filter(has=page.locator(f"a[href*='{self.job.id}']"))
 
 
-@pytest.mark.long
+@pytest.mark.more
 def test_six_pages_come_back_from_every_disconnect_without_a_gap(
     open_page: OpenPage, client: Client, platform: LocalPlatform
 ) -> None:

@@ -110,7 +110,7 @@ def test_scrolling_up_stops_following_and_the_place_stands_in_the_address(open_p
     assert log.evaluate("log => log.scrollTop") < log.evaluate("log => log.scrollHeight") / 2
 
 
-@pytest.mark.long
+@pytest.mark.more
 def test_the_home_key_reads_older_lines_until_all_are_there(open_page: OpenPage, client: Client) -> None:
     job = client.wait(submit_slow(client, name="talkative", steps=200, pause=0, lines=400).id, timeout=120)
     sizes = [-1, 0]

@@ -98,7 +98,7 @@ def test_the_list_comes_along_while_another_page_is_read(open_page: OpenPage) ->
     expect(page.get_by_role("heading", name="Nodes", level=1)).to_be_visible()
 
 
-@pytest.mark.long
+@pytest.mark.more
 def test_ten_thousand_rows_are_scrolled_to_the_end(open_page: OpenPage, many: int) -> None:
     page = open_page()
     expect(page.get_by_text(f"{many:,} jobs")).to_be_visible()

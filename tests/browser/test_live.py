@@ -28,7 +28,7 @@ def test_the_list_shows_a_job_come_run_and_end_without_a_reload(open_page: OpenP
     assert client.job(job.id).status == "cancelled"
 
 
-@pytest.mark.long
+@pytest.mark.more
 def test_a_killed_api_costs_no_point_and_doubles_none(open_page: OpenPage, client: Client, platform: LocalPlatform) -> None:
     job = submit_slow(client, name="outage", steps=LONG, pause=0.2)
     page = open_page(f"/jobs/{job.id}/metrics", watched=False)

@@ -169,7 +169,7 @@ def test_a_misspelt_key_is_named_with_its_place(open_page: OpenPage) -> None:
     assert "\n" not in line
 
 
-@pytest.mark.long
+@pytest.mark.more
 def test_a_job_file_over_a_known_limit_is_told_so_before_and_after_it_is_submitted(open_page: OpenPage) -> None:
     page = open_page("/jobs/new?example=digits")
     text = page.get_by_label(YAML)

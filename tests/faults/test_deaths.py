@@ -106,7 +106,7 @@ def alive(pid: int) -> bool:
         return False
 
 
-@pytest.mark.long
+@pytest.mark.more
 def test_evaluations_by_samples_are_those_of_the_undisturbed_run(lab: Lab, go: Path, tmp_path: Path) -> None:
     """Each falls on the same center, whoever was killed meanwhile; so the best model is the same one, too."""
     fields = {

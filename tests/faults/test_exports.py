@@ -52,7 +52,7 @@ class Reader:
             raise AssertionError("\n".join([str(error), self.lab.messages(self.job), *story])) from error
 
 
-@pytest.mark.long
+@pytest.mark.more
 def test_a_reader_follows_while_a_server_dies(lab: Lab, tmp_path: Path) -> None:
     go = tmp_path / "go"
     job = submit(lab, "exported", slow_until(go, 0.2), **EXPORTED)

@@ -26,7 +26,7 @@ def test_output_of_one_job_costs_another_nothing(lab: Lab, tmp_path: Path) -> No
     assert "silent" not in lab.messages(victim)
 
 
-@pytest.mark.long
+@pytest.mark.more
 def test_a_flood_of_the_data_plane_ends_its_job_only(tmp_path: Path) -> None:
     """A worker fills the data plane's Redis through the account of its attempt, while another job trains beside it."""
     go = tmp_path / "go"

@@ -74,7 +74,7 @@ def calm(lab: Lab) -> Job:
     return lab.ended(submit(lab, "calm", {"observes": True}))
 
 
-@pytest.mark.long
+@pytest.mark.more
 def test_a_script_reads_the_rows_that_a_job_has_trained(lab: Lab, calm: Job, tmp_path: Path) -> None:
     assert calm.status == "succeeded", lab.messages(calm)
     files = downloaded(lab, calm, tmp_path)

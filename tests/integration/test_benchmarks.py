@@ -20,7 +20,7 @@ def run(module: str, *arguments: str) -> Any:
     return json.loads(done.stdout)
 
 
-@pytest.mark.long
+@pytest.mark.more
 def test_workers_exchange_over_each_transport_and_each_push_is_applied() -> None:
     sizes = ("--sizes", "100k", "--shards", "2", "--workers", "2")
     found = run("exchange", *sizes, "--codecs", "raw", "int8/bf16", "--seconds", "0.05")

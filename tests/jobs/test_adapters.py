@@ -33,7 +33,7 @@ def test_a_model_of_another_library_is_trained_to_its_target(
     assert lab.weights(job, tmp_path)[layer].dtype is torch.float32
 
 
-@pytest.mark.long
+@pytest.mark.more
 def test_a_job_file_that_steps_in_another_way_than_its_module_ends_at_the_start(lab: Lab) -> None:
     spec = jobfile.load(EXAMPLES / "lightning_digits" / "job.yaml", ["optimizer.lr=0.5", "retries=0"])
     job = lab.ended(lab.client.submit(spec, code=EXAMPLES / "lightning_digits"), timeout=4 * TIMEOUT)

@@ -11,7 +11,7 @@ import torch
 from tests.platforms import Lab
 
 
-@pytest.mark.long
+@pytest.mark.more
 @pytest.mark.skipif(not shutil.which("g++"), reason="torch.compile needs a C++ compiler, and this machine has no g++")
 def test_a_compiled_job_agrees_with_the_plain_one_and_keeps_its_code_to_itself(lab: Lab, tmp_path: Path) -> None:
     fields = {"strategy": {"name": "sync", "lr": 0.05}, "roles": {"worker": {"count": 1, "device": "cpu"}}}

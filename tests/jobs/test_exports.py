@@ -40,7 +40,7 @@ def answers(http: httpx.Client) -> bool:
         return False
 
 
-@pytest.mark.long
+@pytest.mark.more
 def test_a_server_answers_from_the_exports_of_a_job_that_trains(lab: Lab, tmp_path: Path) -> None:
     job = lab.submit(
         "offers",

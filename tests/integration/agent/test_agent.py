@@ -332,7 +332,7 @@ def test_a_gpu_driver_that_does_not_answer_holds_up_nothing(own_node: Node) -> N
     assert own_node.end() == 0
 
 
-@pytest.mark.long
+@pytest.mark.more
 def test_a_gpu_driver_that_never_says_which_gpus_there_are_costs_the_node_only_those(own_node: Node) -> None:
     _with_driver(own_node, counting=3600, GRADSTREAM_GPUS_WITHIN="0.5")
     eventually(lambda: len(own_node.control.registrations) == 2, "the agent without its GPU")

@@ -111,7 +111,7 @@ def alerts(lines: list[str]) -> list[str]:
     return [line for line in lines if line.startswith(("alert: ", "resolved: "))]
 
 
-@pytest.mark.long
+@pytest.mark.more
 def test_train_says_that_a_partition_has_no_leader_and_that_it_has_one_again(
     environment: dict[str, str], broker: KafkaBroker, tmp_path: Path
 ) -> None:

@@ -16,7 +16,7 @@ from tests.platforms import register_machine, token_status
 from tests.support import eventually
 
 
-@pytest.mark.long
+@pytest.mark.more
 def test_compare_tells_when_each_job_reached_a_target(gradstream: Gradstream, client: Client, succeeded: Job) -> None:
     spec = jobfile.load(LINE / "job.yaml", ["name=learns-nothing", "strategy.lr=0.0000001"])
     slow = client.wait(client.submit(spec, code=LINE).id, timeout=120)

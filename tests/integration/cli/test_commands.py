@@ -80,7 +80,7 @@ def test_the_other_ends_of_wait(gradstream: Gradstream, submit: Callable[..., Jo
     assert gradstream("wait", "nothing-of-this-name").returncode == 4
 
 
-@pytest.mark.long
+@pytest.mark.more
 def test_wait_outlives_a_killed_api(
     environment: dict[str, str], gradstream: Gradstream, client: Client, submit: Callable[..., Job]
 ) -> None:

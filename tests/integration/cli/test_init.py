@@ -37,7 +37,7 @@ def test_a_new_project_is_tested_trained_and_submitted_as_it_stands(gradstream: 
     assert [file["path"] for file in sent] == ["README.md", "init_digits.py", "job.yaml", "test_init_digits.py"]
 
 
-@pytest.mark.long
+@pytest.mark.more
 def test_its_tests_find_a_learning_rate_that_diverges(gradstream: Gradstream, tmp_path: Path) -> None:
     gradstream("init", "init-digits")
     job = tmp_path / "init-digits" / "job.yaml"

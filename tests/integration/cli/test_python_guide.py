@@ -16,7 +16,7 @@ def blocks(file: str, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", (ROOT / file).read_text(), re.DOTALL)
 
 
-@pytest.mark.long
+@pytest.mark.more
 def test_the_guide_runs(environment: dict[str, str], tmp_path: Path) -> None:
     [code], [job_file] = blocks("README.md", "python"), blocks("README.md", "yaml")
     (tmp_path / "circle").mkdir()

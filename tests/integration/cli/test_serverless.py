@@ -37,7 +37,7 @@ def assert_same_tensors(one: dict[str, torch.Tensor], other: dict[str, torch.Ten
     assert all(torch.equal(one[name], values) for name, values in other.items())
 
 
-@pytest.mark.long
+@pytest.mark.more
 def test_results_and_exports_of_passes_are_those_of_servers(
     gradstream: Gradstream, client: Client, submit: Callable[..., Job], tmp_path: Path
 ) -> None:

@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[3]
 PACKAGES = ("gradstream", "backend", "worker_agent", "ps_node", "worker_node", "migrations")
 
 
-@pytest.mark.long
+@pytest.mark.more
 @pytest.mark.timeout(500)
 def test_the_demo_trains_from_a_wheel_in_an_empty_environment(tmp_path: Path) -> None:
     """It trains, reports and leaves nothing behind, from any folder and without a terminal. One test, as builds share a folder."""

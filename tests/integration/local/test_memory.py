@@ -77,7 +77,7 @@ class Peaks:
                     self.by_name[name[1]] = max(self.by_name.get(name[1], 0), 1024 * int(peak[1]))
 
 
-@pytest.mark.long
+@pytest.mark.more
 def test_workers_and_the_evaluator_take_what_a_plan_says(tmp_path: Path) -> None:
     """Four vectors and two. They took 5.4 and 4.2 when the memory of the model's first parameters stayed."""
     (tmp_path / "deep.py").write_text(CODE)

@@ -149,7 +149,7 @@ def test_starts_says_where_gives_more_links_heals_and_leaves_nothing(up: Up) -> 
     assert not (up.data / "platform.json").exists()
 
 
-@pytest.mark.long
+@pytest.mark.more
 def test_a_killed_one_leaves_nothing_behind_and_the_next_goes_on(up: Up) -> None:
     link = up.ready()["sign_in_url"]
     family, run_dir = up.family(), _run_dir(up)

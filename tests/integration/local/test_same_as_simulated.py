@@ -44,7 +44,7 @@ class Drawn(Workload):
 """
 
 
-@pytest.mark.long
+@pytest.mark.more
 def test_a_module_that_draws_at_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "drawn_at_import.py").write_text(DRAWS)
     monkeypatch.syspath_prepend(str(tmp_path))

@@ -120,7 +120,7 @@ def title_of(process: psutil.Process) -> str:
         return ""
 
 
-@pytest.mark.long
+@pytest.mark.more
 def test_an_attempt_without_servers_resumes_one_with_servers_and_the_other_way_round(tmp_path: Path) -> None:
     """Each is closed after its checkpoint, with `kill -9` of all its processes."""
     go, epochs = tmp_path / "go", 12

@@ -93,7 +93,7 @@ def test_it_checkpoints_no_network_off(tmp_path: Path) -> None:
         Trainer(spec(1).model_copy(update={"network": "platform"}), tmp_path, tmp_path / "out", io.StringIO())
 
 
-@pytest.mark.long
+@pytest.mark.more
 def test_auto_shards_begin_once_more_where_cores_are_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 3)  # two beside the worker
     result, said = train(tmp_path, "auto")

@@ -166,7 +166,7 @@ def test_a_job_spreads_over_both_machines_and_trains(machines: Machines, go: Pat
     assert (job.status, job.attempt, job.progress.samples) == ("succeeded", 1, job.progress.total_samples)
 
 
-@pytest.mark.long
+@pytest.mark.more
 def test_a_killed_machine_is_lost_its_job_goes_on_elsewhere_and_it_joins_again(machines: Machines, go: Path) -> None:
     short = machines.submit("short", go.with_name("short"), workers=1)
     machines.wait_for_places(short, {machines.first: ["server", "server", "worker"]})
@@ -189,7 +189,7 @@ def test_a_killed_machine_is_lost_its_job_goes_on_elsewhere_and_it_joins_again(m
     assert f" of attempt 1, on {machines.first}." in machines.messages(job), "from a checkpoint"
 
 
-@pytest.mark.long
+@pytest.mark.more
 def test_a_drained_machine_gets_no_job_and_one_that_leaves_hands_its_jobs_on(machines: Machines, go: Path) -> None:
     machines.client.drain(machines.first)
     job = machines.submit("moved", go, workers=1)

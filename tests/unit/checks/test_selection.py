@@ -17,5 +17,5 @@ def test_cases_are_spread(count: int, few: int, kept: list[int]) -> None:
 class TestOfACase:
     @pytest.mark.few(2)
     @pytest.mark.parametrize("case", [0, 1, 2, 3, pytest.param(4, marks=pytest.mark.long)])
-    def test_the_others_are_long(self, case: int, request: pytest.FixtureRequest) -> None:
-        assert (request.node.get_closest_marker("long") is None) == (case in (0, 2))
+    def test_the_others_are_left_to_more(self, case: int, request: pytest.FixtureRequest) -> None:
+        assert (request.node.get_closest_marker("more") is not None) == (case in (1, 3))

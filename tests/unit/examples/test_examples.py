@@ -161,7 +161,7 @@ def test_lightning_digits_reach_97_percent() -> None:
     assert last.evaluation["accuracy"] >= 0.97
 
 
-@pytest.mark.long
+@pytest.mark.more
 def test_a_transformer_learns_to_sort_digits() -> None:
     last = train("transformers_sort")
     assert last.finished
@@ -174,7 +174,7 @@ def test_the_line_is_found() -> None:
     assert last.evaluation == {"loss": pytest.approx(0, abs=1e-6)}
 
 
-@pytest.mark.long
+@pytest.mark.more
 def test_a_table_in_parquet_is_learned(tmp_path: Path) -> None:
     path = tmp_path / "tumours.parquet"
     subprocess.run([sys.executable, EXAMPLES / "table" / "table.py", path], check=True, timeout=60)

@@ -122,7 +122,7 @@ def simulated(job: JobSpec) -> tuple[Tensor, list[dict[str, float]]]:
     return run.center, scores
 
 
-@pytest.mark.long
+@pytest.mark.more
 @needs_compiler
 @pytest.mark.parametrize(
     ("kind", "fields"),
@@ -144,7 +144,7 @@ def test_compiled_and_plain_runs_agree(kind: str, fields: dict[str, Any]) -> Non
         assert other == pytest.approx(one, rel=10 * tolerance)
 
 
-@pytest.mark.long
+@pytest.mark.more
 @needs_compiler
 def test_a_process_that_resumes_has_the_bits_of_one_that_went_on() -> None:
     """With dropout and BatchNorm. The second one begins with the mini-batch whose shape the first one sees last."""

@@ -105,7 +105,7 @@ def test_each_pass_has_the_auc_of_a_plain_learner(calm: Result, drifting: Result
         assert aucs(result) == pytest.approx([plain.test_then_train(number) for number in range(PASSES)], abs=2e-4)
 
 
-@pytest.mark.long
+@pytest.mark.more
 def test_four_asynchronous_workers_learn_what_one_does(calm: Result) -> None:
     four = aucs(learn({}, "async", workers=4))
     assert four[PASSES // 2 :].mean() == pytest.approx(aucs(calm)[PASSES // 2 :].mean(), abs=0.005)
@@ -120,7 +120,7 @@ def test_drift_is_followed(drifting: Result) -> None:
     assert found > 0.5 + 0.75 * (best(DRIFT, late) - 0.5)
 
 
-@pytest.mark.long
+@pytest.mark.more
 def test_a_table_that_always_shrinks_stays_small_and_learns_as_well(drifting: Result) -> None:
     shrinks = {"keep": {"unseen": 4}, "shrink": "1 passes"}
     kept, half = learn(DRIFT, **shrinks), learn(DRIFT, passes=PASSES // 2, **shrinks)

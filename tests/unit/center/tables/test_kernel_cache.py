@@ -120,7 +120,7 @@ def test_the_zygote_loads_kernels_for_jobs_with_tables_and_their_processes_compi
     subprocess.run([sys.executable, "-c", AFTER_A_FORK], env=environment, check=True, timeout=300)
 
 
-@pytest.mark.long
+@pytest.mark.more
 def test_all_kernels_that_a_job_calls_are_compiled_ahead(tmp_path: Path) -> None:
     """A worker with a copy of the folder adds nothing to it. Tests beside this one may add other kernels there meanwhile."""
     environment = os.environ | {"OMP_NUM_THREADS": "1"}

@@ -14,8 +14,8 @@ from gradstream.center.tables.storage import copying
 from tests.unit.center.tables.crowd_with_rows import OUTCOMES, TABLES, CrowdWithRows
 from tests.unit.center.test_fuzz import GATES, spec
 
-RUNS = int(os.environ.get("GRADSTREAM_FUZZ_RUNS", "200"))
-"""For each gate, of the long run. The ordinary run plays some gates once."""
+RUNS = int(os.environ.get("GRADSTREAM_FUZZ_RUNS", "20"))
+"""For each gate, of the long run; 200 take half an hour. The ordinary run plays some gates once."""
 SOME = ("asp", "max_staleness", "ssp(1), acknowledged", "asp, inside", "quorum 2", "gathered")
 
 
