@@ -31,7 +31,7 @@ def list_jobs(
     strategy: Annotated[list[str] | None, Query(description="Any of these")] = None,
     user: Annotated[list[str] | None, Query(description="Any of these; names")] = None,
     tag: Annotated[list[str] | None, Query(description="All of these")] = None,
-    archived: Annotated[Archived, Query(description="Whether archived jobs are listed")] = Archived.EXCLUDE,
+    archived: Annotated[Archived, Query(description="Archived jobs: left out, alone, or with the others")] = Archived.EXCLUDE,
     q: Annotated[str | None, Query(max_length=100, description="Part of the name, or the first letters of the id")] = None,
     sort: Annotated[JobSort, Query(description="Jobs that have no such value yet come last, both ways")] = JobSort.CREATED,
     descending: Annotated[bool, Query(description="The greatest first; of `created`, the newest")] = True,

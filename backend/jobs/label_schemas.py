@@ -1,4 +1,4 @@
-"""Changes to what users call a job and say of it."""
+"""Changes to the labels of a job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What users call a job and say of it: name, tags, note, and whether lists leave it out. The job file stays as submitted."""
+"""Labels of a job: its name, tags and note, and archived jobs, which lists leave out. The job file stays as submitted."""
 
 from __future__ import annotations
 

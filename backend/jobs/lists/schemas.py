@@ -31,7 +31,7 @@ class JobSort(StrEnum):
 
 
 class Archived(StrEnum):
-    """Whether a list has archived jobs."""
+    """Archived jobs in a list: left out, alone, or with the others."""
 
     EXCLUDE = "exclude"
     ONLY = "only"
@@ -81,7 +81,7 @@ class BulkAction(StrEnum):
 class Bulk(Schema):
     action: BulkAction
     ids: list[UUID] = Field(min_length=1, max_length=500)
-    tags: Tags = Field(default_factory=list, description="What `add_tags` adds, and `remove_tags` removes")
+    tags: Tags = Field(default_factory=list, description="Tags that `add_tags` adds, and `remove_tags` removes")
 
 
 class BulkItem(Schema):

@@ -1740,7 +1740,7 @@ export interface components {
         };
         /**
          * Archived
-         * @description Whether a list has archived jobs.
+         * @description Archived jobs in a list: left out, alone, or with the others.
          * @enum {string}
          */
         Archived: "exclude" | "only" | "include";
@@ -1993,7 +1993,7 @@ export interface components {
             ids: string[];
             /**
              * Tags
-             * @description What `add_tags` adds, and `remove_tags` removes
+             * @description Tags that `add_tags` adds, and `remove_tags` removes
              */
             tags?: string[];
         };
@@ -8469,7 +8469,7 @@ export interface operations {
                 user?: string[] | null;
                 /** @description All of these */
                 tag?: string[] | null;
-                /** @description Whether archived jobs are listed */
+                /** @description Archived jobs: left out, alone, or with the others */
                 archived?: components["schemas"]["Archived"];
                 /** @description Part of the name, or the first letters of the id */
                 q?: string | null;
