@@ -26,6 +26,7 @@ class EventKind(StrEnum):
     WARNING = "warning", "something needs attention, and the message says what to do"
     RESOLVED = "resolved", "what a warning named is over"
     PRIORITY = "priority", "a user changed the job's priority"
+    NAME = "name", "a user changed the job's name"
     RETENTION = "retention", "metrics of the job were removed because of their age"
 
 

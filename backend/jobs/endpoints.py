@@ -6,10 +6,11 @@ from uuid import UUID
 from fastapi import APIRouter, Query, status
 
 from backend.db import SessionDep
-from backend.jobs import service, waiting
+from backend.jobs import labels, service, waiting
 from backend.jobs.history_schemas import Attempts, Events, Processes
+from backend.jobs.label_schemas import JobEdit
 from backend.jobs.lists import bulk, listing
-from backend.jobs.lists.schemas import Bulk, BulkAnswer, JobCounts, JobQuery, JobSort
+from backend.jobs.lists.schemas import Archived, Bulk, BulkAnswer, JobCounts, JobQuery, JobSort
 from backend.jobs.queue import view as queue_view
 from backend.jobs.queue.schemas import ChangePriority
 from backend.platform import PlatformDep
@@ -29,6 +30,8 @@ def list_jobs(
     status: Annotated[list[JobStatus] | None, Query(description="Any of these")] = None,
     strategy: Annotated[list[str] | None, Query(description="Any of these")] = None,
     user: Annotated[list[str] | None, Query(description="Any of these; names")] = None,
+    tag: Annotated[list[str] | None, Query(description="All of these")] = None,
+    archived: Annotated[Archived, Query(description="Archived jobs: left out, alone, or with the others")] = Archived.EXCLUDE,
     q: Annotated[str | None, Query(max_length=100, description="Part of the name, or the first letters of the id")] = None,
     sort: Annotated[JobSort, Query(description="Jobs that have no such value yet come last, both ways")] = JobSort.CREATED,
     descending: Annotated[bool, Query(description="The greatest first; of `created`, the newest")] = True,
@@ -36,7 +39,7 @@ def list_jobs(
     cursor: Annotated[Cursor, Query()] = None,
 ) -> JobPage:
     """Jobs, newest first unless told otherwise. A cursor is good for the order that it was made in."""
-    query = JobQuery(status=status or [], strategy=strategy or [], user=user or [], q=q, sort=sort, descending=descending)
+    query = JobQuery(status or [], strategy or [], user or [], tag or [], archived, q, sort, descending)
     return listing.page(session, query, limit=limit, cursor=cursor)
 
 
@@ -54,8 +57,8 @@ def get_queue(session: SessionDep) -> Queue:
 
 @router.post("/bulk", operation_id="changeJobs")
 def change_jobs(body: Bulk, session: SessionDep, caller: CallerDep, platform: PlatformDep) -> BulkAnswer:
-    """Stop or delete many jobs at once. A job that refuses says so in its item, and the others are changed. An error means that
-    nothing was done. Safe to repeat."""
+    """Stop, delete, archive or tag many jobs at once. A job that refuses says so in its item, and the others are changed. An error
+    means that nothing was done. Safe to repeat."""
     return bulk.change(session, platform, caller, body)
 
 
@@ -69,6 +72,12 @@ async def get_job(
 ) -> Job:
     """One job. With `wait` and `since` it answers when the job's `seq` is above `since`, or when the wait is over."""
     return await waiting.changed_job(platform, hub, id, since=since, seconds=wait)
+
+
+@router.patch("/{id}", operation_id="editJob")
+def edit_job(id: UUID, body: JobEdit, session: SessionDep, caller: CallerDep) -> Job:
+    """Change its name, tags or note, or archive it. The job file stays as it was submitted. Safe to repeat."""
+    return labels.edit(session, caller, id, body)
 
 
 @router.post("/{id}/stop", operation_id="stopJob")

@@ -38,6 +38,11 @@ class JobRow(Base):
 
     id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
     name: Mapped[str]
+    """This, the tags and the note begin as the job file says, and users change them."""
+    tags: Mapped[list[str]] = mapped_column(JSONB, default=list)
+    note: Mapped[str] = mapped_column(default="")
+    archived: Mapped[bool] = mapped_column(default=False)
+    """Left out of lists that do not ask for it."""
     user_id: Mapped[UUID] = mapped_column(ForeignKey("users.id"))
     owner: Mapped[UserRow] = relationship(lazy="joined", innerjoin=True)
     spec: Mapped[dict[str, Any]]
@@ -91,6 +96,7 @@ class JobRow(Base):
         *(Index(f"ix_jobs_by_{column}", column, "created_at", "id") for column in SORTED),
         Index("ix_jobs_by_entrypoint", ENTRYPOINT, "created_at"),
         Index("ix_jobs_by_bundle", "bundle", "created_at"),
+        Index("ix_jobs_by_tag", "tags", postgresql_using="gin"),
         Index("ix_jobs_live", "status", postgresql_where=text("ended_at IS NULL")),
     )
 

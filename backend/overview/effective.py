@@ -20,6 +20,8 @@ def effective_values(spec: JobSpec, argument_defaults: Mapping[str, Any]) -> dic
     if spec.best:
         values["best"]["mode"] = "min" if spec.best.falls else "max"
     _fill_optimizers(values, spec)
+    for label in ("tags", "note"):
+        values.pop(label)
     return values
 
 

@@ -83,6 +83,8 @@ def _make_row(id: UUID, caller: Caller, body: SubmitJob, source: start.StartSour
     return JobRow(
         id=id,
         name=spec.name,
+        tags=spec.tags,
+        note=spec.note,
         user_id=caller.user_id,
         spec=spec.model_dump(mode="json"),
         bundle=body.bundle,

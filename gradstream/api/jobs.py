@@ -29,6 +29,8 @@ class JobSummary(ApiModel):
 
     id: UUID
     name: str = Field(examples=["digits-adag"])
+    tags: list[str] = Field(examples=[["nightly"]])
+    archived: bool = Field(description="Left out of lists that do not ask for archived jobs")
     status: Known[JobStatus]
     reason: str | None = Field(description="Reason of the wait or the end, for programs", examples=["no_capacity"])
     message: str | None = Field(description="The same as a sentence", examples=["Waits for 2 free slots; 1 of 4 is free."])
@@ -56,6 +58,7 @@ class JobSummary(ApiModel):
 
 
 class Job(JobSummary):
+    note: str = Field(description="Remark of its user, in plain text")
     spec: Annotated[dict[str, Any], DescribedAs(JobSpec)]
     warnings: list[JobWarning] = Field(default_factory=list, description="Limits that the job file exceeds, with remedies")
     notes: list[JobWarning] = Field(default_factory=list, description="Derived values of settings in this job")

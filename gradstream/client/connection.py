@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 from urllib.parse import urlsplit
 from uuid import UUID
 
@@ -95,13 +95,16 @@ class ApiConnection:
         status: Sequence[str] | str | None = None,
         strategy: Sequence[str] | str | None = None,
         user: Sequence[str] | str | None = None,
+        tag: Sequence[str] | str | None = None,
+        archived: Literal["exclude", "only", "include"] | None = None,
         q: str | None = None,
         sort: str | None = None,
         descending: bool | None = None,
     ) -> JobPage:
-        """Newest first. `q` is a part of the name; `sort` gives another order, in which all pages have to be asked for."""
-        asked = {"limit": limit, "cursor": cursor, "status": status, "strategy": strategy, "user": user}
-        asked |= {"q": q, "sort": sort, "descending": descending}
+        """Newest first, without archived ones. `tag`: jobs that have all of these. `q` is a part of the name; `sort` gives another
+        order, in which all pages have to be asked for."""
+        asked = {"limit": limit, "cursor": cursor, "status": status, "strategy": strategy, "user": user, "tag": tag}
+        asked |= {"archived": archived, "q": q, "sort": sort, "descending": descending}
         params = {name: value for name, value in asked.items() if value is not None}
         return JobPage.model_validate(self._transport.json("GET", "jobs", params=params))
 
@@ -124,7 +127,7 @@ class ApiConnection:
         cursor: str | None = None
         names: dict[str, None] = {}
         for _ in range(_PAGES):
-            page = self.jobs(limit=LARGEST_PAGE, cursor=cursor)
+            page = self.jobs(limit=LARGEST_PAGE, cursor=cursor, archived="include")
             by_id = [job for job in page.items if begins_id(reference, job.id)]
             if len(by_id) > 1:
                 raise Invalid(f"'{reference}' is the beginning of {len(by_id)} ids; write more of it")

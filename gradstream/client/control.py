@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Literal
 from uuid import UUID
 
@@ -39,6 +40,21 @@ class Control(ApiConnection):
         """0 to 100; of the jobs that wait, those of higher priority start first."""
         path = f"jobs/{self._id(job)}/priority"
         return Job.model_validate(self._transport.json("POST", path, json={"priority": priority}))
+
+    def edit(
+        self,
+        job: JobReference,
+        *,
+        name: str | None = None,
+        tags: Sequence[str] | None = None,
+        note: str | None = None,
+        archived: bool | None = None,
+    ) -> Job:
+        """Change the name, all tags or the note of a job, or archive it; None leaves a field as it is. Raises: Conflict: a job that
+        has not ended cannot be archived."""
+        given = {"name": name, "tags": None if tags is None else list(tags), "note": note, "archived": archived}
+        body = {field: value for field, value in given.items() if value is not None}
+        return Job.model_validate(self._transport.json("PATCH", f"jobs/{self._id(job)}", json=body))
 
     def queue(self) -> Queue:
         """The jobs that wait, in the order in which they start, and the jobs that hold machines."""

@@ -21,7 +21,7 @@ from gradstream.spec.roles import Roles
 from gradstream.spec.start import StartFrom
 from gradstream.spec.stopping import Best, Stop
 from gradstream.spec.tables import MAX_TABLES, TableSpec
-from gradstream.spec.values import MAX_NAME, NAME, Seconds, not_too_deep, storable
+from gradstream.spec.values import MAX_NAME, NAME, Note, Seconds, Tags, not_too_deep, storable
 from gradstream.strategies import AnyStrategy
 
 
@@ -46,6 +46,10 @@ class JobSpec(SpecPart, frozen=True):
         pattern=NAME,
         description="Name of the job: a-z, 0-9, '.', '_' and '-'; the first and the last are of a-z or 0-9",
     )
+    tags: Tags = Field(
+        default_factory=list, description="Labels by which lists of jobs are filtered; they can be changed at any time"
+    )
+    note: Note = Field("", description="Remark on the job, in plain text; it can be changed at any time")
     workload: WorkloadRef
     strategy: AnyStrategy = Field(description="Algorithm of the workers and the servers")
     gate: Gate | None = Field(

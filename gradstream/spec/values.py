@@ -8,13 +8,15 @@ import sys
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from gradstream.bounds import MAX_COUNT, MAX_DEPTH, MAX_SECONDS, shorten
 
 NAME = r"^[a-z0-9]([a-z0-9._-]*[a-z0-9])?$"
 """Names of jobs, in folders, addresses and commands."""
 MAX_NAME = 63
+MAX_TAGS = 20
+MAX_NOTE = 4000
 LARGEST_ARGUMENT = int(sys.float_info.max)
 """Largest whole number of the user's own. Not less: Postgres gives 1e20 back as a whole number."""
 
@@ -144,3 +146,21 @@ ShardCount = Annotated[
     WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 0, "maximum": MAX_SHARDS}, {"type": "string", "const": "auto"}]}),
 ]
 """`auto`: chosen when the model's size is known (`gradstream.spec.shard_count`), once for the life of the job."""
+
+
+def _tag(given: str) -> str:
+    if not re.fullmatch(_TAG, given):
+        raise ValueError(f"a tag has 1 to 40 characters, no comma, no line break and no space at its ends, unlike {shorten(given)}")
+    return storable(given)  # type: ignore[no-any-return]
+
+
+def _once_each(tags: list[str]) -> list[str]:
+    return list(dict.fromkeys(tags))
+
+
+_TAG = r"^(?=.{1,40}$)[^\s,]([^,\n\r\t]*[^\s,])?$"
+Tag = Annotated[str, AfterValidator(_tag), WithJsonSchema({"type": "string", "pattern": _TAG})]
+"""A label of a job. Commas separate tags on the command line and in addresses."""
+Tags = Annotated[list[Tag], Field(max_length=MAX_TAGS), AfterValidator(_once_each)]
+Note = Annotated[str, Field(max_length=MAX_NOTE), AfterValidator(storable)]
+"""Plain text of a user's own."""

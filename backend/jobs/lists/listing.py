@@ -16,7 +16,7 @@ from sqlalchemy import ColumnElement, Select, String, cast, func, or_, select, t
 from sqlalchemy.orm import InstrumentedAttribute, Session, contains_eager, defer
 
 from backend.db import now
-from backend.jobs.lists.schemas import JobCounts, JobQuery, JobSort
+from backend.jobs.lists.schemas import Archived, JobCounts, JobQuery, JobSort
 from backend.jobs.models import JobRow
 from backend.progress.summary import headway
 from backend.users.models import UserRow
@@ -113,6 +113,10 @@ def _fitting(statement: S, query: JobQuery) -> S:
         statement = statement.where(JobRow.strategy.in_(query.strategy))
     if query.user:
         statement = statement.where(UserRow.name.in_(query.user))
+    if query.tag:
+        statement = statement.where(JobRow.tags.contains(list(query.tag)))
+    if query.archived is not Archived.INCLUDE:
+        statement = statement.where(JobRow.archived.is_(query.archived is Archived.ONLY))
     if query.q:
         found = JobRow.name.icontains(query.q, autoescape=True)
         by_id = cast(JobRow.id, String).startswith(query.q.lower(), autoescape=True)
@@ -124,9 +128,13 @@ def counts(session: Session) -> JobCounts:
     grouped = (
         select(JobRow.status, JobRow.strategy, UserRow.name, func.count().label("jobs"))
         .join(JobRow.owner)
+        .where(JobRow.archived.is_(False))
         .group_by(JobRow.status, JobRow.strategy, UserRow.name)
     )
-    found = JobCounts(status={}, strategy={}, user={})
+    tags = select(func.jsonb_array_elements_text(JobRow.tags).label("tag")).where(JobRow.archived.is_(False)).subquery()
+    by_tag = {tag: jobs for tag, jobs in session.execute(select(tags.c.tag, func.count()).group_by(tags.c.tag))}
+    archived = session.scalar(select(func.count()).where(JobRow.archived.is_(True))) or 0
+    found = JobCounts(status={}, strategy={}, user={}, tag=by_tag, archived=archived)
     for status, strategy, user, jobs in session.execute(grouped):
         found.status[JobStatus(status)] = found.status.get(JobStatus(status), 0) + jobs
         found.strategy[strategy] = found.strategy.get(strategy, 0) + jobs

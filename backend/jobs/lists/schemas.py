@@ -11,6 +11,7 @@ from pydantic import Field
 
 from backend.schemas import Schema
 from gradstream.api.statuses import JobStatus
+from gradstream.spec.values import Tags
 
 
 class JobSort(StrEnum):
@@ -29,13 +30,23 @@ class JobSort(StrEnum):
     STALENESS = "staleness"
 
 
+class Archived(StrEnum):
+    """Archived jobs in a list: left out, alone, or with the others."""
+
+    EXCLUDE = "exclude"
+    ONLY = "only"
+    INCLUDE = "include"
+
+
 @dataclass(frozen=True, slots=True)
 class JobQuery:
-    """Which jobs, in which order. An empty list: any."""
+    """Which jobs, in which order. An empty list: any. `tag`: all of these."""
 
     status: Sequence[JobStatus] = ()
     strategy: Sequence[str] = ()
     user: Sequence[str] = ()
+    tag: Sequence[str] = ()
+    archived: Archived = Archived.EXCLUDE
     q: str | None = None
     sort: JobSort = JobSort.CREATED
     descending: bool = True
@@ -54,16 +65,23 @@ class JobCounts(Schema):
     status: dict[JobStatus, int]
     strategy: dict[str, int]
     user: dict[str, int]
+    tag: dict[str, int]
+    archived: int = Field(description="These are in none of the other numbers")
 
 
 class BulkAction(StrEnum):
     STOP = "stop"
     DELETE = "delete"
+    ARCHIVE = "archive"
+    UNARCHIVE = "unarchive"
+    ADD_TAGS = "add_tags"
+    REMOVE_TAGS = "remove_tags"
 
 
 class Bulk(Schema):
     action: BulkAction
     ids: list[UUID] = Field(min_length=1, max_length=500)
+    tags: Tags = Field(default_factory=list, description="Tags that `add_tags` adds, and `remove_tags` removes")
 
 
 class BulkItem(Schema):

@@ -35,6 +35,7 @@ export type JobConfig = Schemas["Config"]
 export type EventKind = Schemas["EventKind"]
 export type JobEvent = Schemas["Event"]
 export type JobExport = Schemas["JobExport"]
+export type JobEdit = Schemas["JobEdit"]
 export type JobFile = Schemas["JobFile"]
 export type JobSpec = Answer<Schemas["JobSpec"]>
 export type JobSummary = Schemas["JobSummary"]

@@ -326,8 +326,8 @@ export interface paths {
         put?: never;
         /**
          * Change Jobs
-         * @description Stop or delete many jobs at once. A job that refuses says so in its item, and the others are changed. An error means that
-         *     nothing was done. Safe to repeat.
+         * @description Stop, delete, archive or tag many jobs at once. A job that refuses says so in its item, and the others are changed. An error
+         *     means that nothing was done. Safe to repeat.
          */
         post: operations["changeJobs"];
         delete?: never;
@@ -357,7 +357,11 @@ export interface paths {
         delete: operations["deleteJob"];
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Edit Job
+         * @description Change its name, tags or note, or archive it. The job file stays as it was submitted. Safe to repeat.
+         */
+        patch: operations["editJob"];
         trace?: never;
     };
     "/api/v1/jobs/{id}/stop": {
@@ -1734,6 +1738,12 @@ export interface components {
              */
             score?: number | null;
         };
+        /**
+         * Archived
+         * @description Archived jobs in a list: left out, alone, or with the others.
+         * @enum {string}
+         */
+        Archived: "exclude" | "only" | "include";
         /** Artifact */
         Artifact: {
             /**
@@ -1981,12 +1991,17 @@ export interface components {
             action: components["schemas"]["BulkAction"];
             /** Ids */
             ids: string[];
+            /**
+             * Tags
+             * @description Tags that `add_tags` adds, and `remove_tags` removes
+             */
+            tags?: string[];
         };
         /**
          * BulkAction
          * @enum {string}
          */
-        BulkAction: "stop" | "delete";
+        BulkAction: "stop" | "delete" | "archive" | "unarchive" | "add_tags" | "remove_tags";
         /** BulkAnswer */
         BulkAnswer: {
             /**
@@ -2925,7 +2940,7 @@ export interface components {
             time: string;
             /**
              * Kind
-             * @description `status`: the job's status changed; `start`: the job took its first weights from another job or a file; `attempt`: an attempt of the job began, changed or ended; `process`: a process ended, was stopped, or starts again; `checkpoint`: a checkpoint of the job was committed; `export`: an export of the model for serving was committed; `target`: the job reached its target; `warning`: something needs attention, and the message says what to do; `resolved`: what a warning named is over; `priority`: a user changed the job's priority; `retention`: metrics of the job were removed because of their age
+             * @description `status`: the job's status changed; `start`: the job took its first weights from another job or a file; `attempt`: an attempt of the job began, changed or ended; `process`: a process ended, was stopped, or starts again; `checkpoint`: a checkpoint of the job was committed; `export`: an export of the model for serving was committed; `target`: the job reached its target; `warning`: something needs attention, and the message says what to do; `resolved`: what a warning named is over; `priority`: a user changed the job's priority; `name`: a user changed the job's name; `retention`: metrics of the job were removed because of their age
              * @example status
              */
             kind: components["schemas"]["EventKind"];
@@ -2950,7 +2965,7 @@ export interface components {
          * @description The kind of an event in the history of a job.
          * @enum {string}
          */
-        EventKind: "status" | "start" | "attempt" | "process" | "checkpoint" | "export" | "target" | "warning" | "resolved" | "priority" | "retention";
+        EventKind: "status" | "start" | "attempt" | "process" | "checkpoint" | "export" | "target" | "warning" | "resolved" | "priority" | "name" | "retention";
         /** Events */
         Events: {
             /** Items */
@@ -3566,6 +3581,18 @@ export interface components {
              * @example digits-adag
              */
             name: string;
+            /**
+             * Tags
+             * @example [
+             *       "nightly"
+             *     ]
+             */
+            tags: string[];
+            /**
+             * Archived
+             * @description Left out of lists that do not ask for archived jobs
+             */
+            archived: boolean;
             /** Status */
             status: components["schemas"]["JobStatus"];
             /**
@@ -3627,6 +3654,11 @@ export interface components {
              */
             user: string;
             progress: components["schemas"]["Progress"];
+            /**
+             * Note
+             * @description Remark of its user, in plain text
+             */
+            note: string;
             /** Spec */
             spec: components["schemas"]["JobSpec"];
             /**
@@ -3712,6 +3744,38 @@ export interface components {
             user: {
                 [key: string]: number;
             };
+            /** Tag */
+            tag: {
+                [key: string]: number;
+            };
+            /**
+             * Archived
+             * @description These are in none of the other numbers
+             */
+            archived: number;
+        };
+        /**
+         * JobEdit
+         * @description A field that is left out stays as it is.
+         */
+        JobEdit: {
+            /** Name */
+            name?: string | null;
+            /**
+             * Tags
+             * @description All of its tags, instead of those before
+             */
+            tags?: string[] | null;
+            /**
+             * Note
+             * @description Remark in plain text; empty removes it
+             */
+            note?: string | null;
+            /**
+             * Archived
+             * @description True only for jobs that have ended
+             */
+            archived?: boolean | null;
         };
         /**
          * JobExport
@@ -3851,6 +3915,17 @@ export interface components {
              * @description Name of the job: a-z, 0-9, '.', '_' and '-'; the first and the last are of a-z or 0-9
              */
             name: string;
+            /**
+             * Tags
+             * @description Labels by which lists of jobs are filtered; they can be changed at any time
+             */
+            tags?: string[];
+            /**
+             * Note
+             * @description Remark on the job, in plain text; it can be changed at any time
+             * @default
+             */
+            note: string;
             workload: components["schemas"]["WorkloadRef"];
             /**
              * Strategy
@@ -4063,6 +4138,18 @@ export interface components {
              * @example digits-adag
              */
             name: string;
+            /**
+             * Tags
+             * @example [
+             *       "nightly"
+             *     ]
+             */
+            tags: string[];
+            /**
+             * Archived
+             * @description Left out of lists that do not ask for archived jobs
+             */
+            archived: boolean;
             /** Status */
             status: components["schemas"]["JobStatus"];
             /**
@@ -8380,6 +8467,10 @@ export interface operations {
                 strategy?: string[] | null;
                 /** @description Any of these; names */
                 user?: string[] | null;
+                /** @description All of these */
+                tag?: string[] | null;
+                /** @description Archived jobs: left out, alone, or with the others */
+                archived?: components["schemas"]["Archived"];
                 /** @description Part of the name, or the first letters of the id */
                 q?: string | null;
                 /** @description Jobs that have no such value yet come last, both ways */
@@ -9042,6 +9133,104 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description The token's scope is 'read' */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    editJob: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["JobEdit"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
             };
             /** @description Unauthorized */
             401: {

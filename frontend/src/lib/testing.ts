@@ -4,7 +4,7 @@ import type { LiveEvent } from "./stream/live"
 
 export function makeJob(over: Partial<Job> = {}): Job {
   return {
-    id: "11111111-1111-1111-1111-111111111111", name: "digits-adag", status: "running", reason: null, message: null, position: null,
+    id: "11111111-1111-1111-1111-111111111111", name: "digits-adag", tags: [], note: "", archived: false, status: "running", reason: null, message: null, position: null,
     seq: 1, spec: { name: "digits-adag", stop: {} } as Job["spec"], bundle: null, strategy: "adag", gate: "asp", shards: 1, priority: 50, workers: 2,
     created_at: "2026-01-10T12:00:00Z", started_at: "2026-01-10T12:00:02Z", ended_at: null, attempt: 1, retries_used: 0, user: "ada",
     progress: {

@@ -38,9 +38,9 @@ def command(
     Example: gradstream submit job.yaml --set roles.worker.count=4 --follow
     """
     from gradstream.bundle import pack
+    from gradstream.cli.following.detaching import detaching
     from gradstream.cli.jobfile.jobsource import find_job, list_bundle
     from gradstream.cli.jobfile.plan import show_plan
-    from gradstream.cli.jobs.detaching import detaching
     from gradstream.cli.terminal.output import print_json, talk
 
     given = find_job(job_file, code)
@@ -70,7 +70,7 @@ def command(
 
 def _follow(client: Client, job: Job, know: Callable[[Job], None]) -> Job:
     """Show the job until it has ended, and how. `know` is called with each state of it."""
-    from gradstream.cli.jobs.follow import conclude, follow
+    from gradstream.cli.following.follow import conclude, follow
 
     ended = follow(client, job, seen=know)
     conclude(client, ended)

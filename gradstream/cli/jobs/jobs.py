@@ -25,6 +25,8 @@ _Strategy = Annotated[
     typer.Option(help="Only jobs of this strategy; may be repeated", autocompletion=completion.complete_strategy),
 ]
 _User = Annotated[list[str] | None, typer.Option(help="Only jobs of this user; may be repeated")]
+_Tag = Annotated[list[str] | None, typer.Option(help="Only jobs with this tag; may be repeated, and then all are needed")]
+_Archived = Annotated[bool, typer.Option("--archived", help="List archived jobs instead")]
 _Query = Annotated[str | None, typer.Option("--query", "-q", help="Only jobs whose name contains this")]
 _Ascending = Annotated[
     bool | None,
@@ -38,6 +40,8 @@ def command(
     status: _Status = None,
     strategy: _Strategy = None,
     user: _User = None,
+    tag: _Tag = None,
+    archived: _Archived = False,
     query: _Query = None,
     sort: Annotated[str, typer.Option(help=_SORTS)] = "created",
     ascending: _Ascending = None,
@@ -61,6 +65,8 @@ def command(
             status=status,
             strategy=strategy,
             user=user,
+            tag=tag,
+            archived="only" if archived else None,
             q=query,
             sort=sort,
             descending=not (sort in _LEAST_FIRST if ascending is None else ascending),
@@ -69,7 +75,7 @@ def command(
         output.print_json(page.as_dict())
         return
     if not page.items:
-        output.talk("No job matches." if status or strategy or user or query else "There are no jobs yet.")
+        output.talk("No job matches." if status or strategy or user or tag or archived or query else "There are no jobs yet.")
         return
     _print_jobs(page.items, sort)
     if page.next_cursor and limit < LARGEST_PAGE:

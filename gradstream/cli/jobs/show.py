@@ -68,6 +68,8 @@ def _head(job: Job, environment: Environment | None, page: str, first_needed: st
 
     rows: list[tuple[str, str | Text]] = [("id", str(job.id)), ("status", status(job.status))]
     rows += [("why", job.message)] if job.message else []
+    rows += [("tags", ", ".join(job.tags))] if job.tags else []
+    rows += [("note", job.note)] if job.note else []
     rows += [("shards", _shard_count(job))]
     rows += [("place in queue", str(job.position))] if job.position else []
     rows += [("strategy", f"{job.strategy} under {job.gate}"), ("progress", progress_line(job))]
@@ -152,7 +154,7 @@ def gathered(events: Iterable[Event]) -> list[tuple[Event, int]]:
 
 
 def _events(events: list[tuple[Event, int]], why: str | None) -> None:
-    from gradstream.cli.jobs.told_events import shorten_event
+    from gradstream.cli.following.told_events import shorten_event
     from gradstream.cli.terminal.output import Column, print_table
 
     if events:

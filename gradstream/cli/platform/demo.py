@@ -133,9 +133,9 @@ def _started(data_dir: str | None, port: int) -> Iterator[LocalPlatform]:
 def _train(platform: LocalPlatform) -> DemoResult:
     import psutil
 
+    from gradstream.cli.following.follow import conclude, follow
     from gradstream.cli.jobfile.jobsource import find_job
     from gradstream.cli.jobfile.submit import submitted
-    from gradstream.cli.jobs.follow import conclude, follow
     from gradstream.client import Client, Credentials
     from gradstream.errors import Unavailable
 

@@ -39,6 +39,30 @@ def test_the_queue_and_priorities(gradstream: Gradstream, client: Client, submit
     assert f"stop it first: gradstream stop {waiting.id}" in refused.stderr
 
 
+def test_a_job_is_labelled_found_by_its_tag_and_archived(
+    gradstream: Gradstream, client: Client, submit: Callable[..., Job]
+) -> None:
+    job = submit("name=labelled", "tags=[first]")
+    told = gradstream("edit", "labelled", "--tag", "base line", "--untag", "first", "--note", "as before")
+    assert told.stderr.strip() == "labelled: tags: base line, note: as before"
+    assert [each["name"] for each in json.loads(gradstream("jobs", "--tag", "base line", "--json").stdout)["items"]] == ["labelled"]
+    shown = gradstream("show", "labelled").stdout
+    assert "base line" in shown
+    assert "as before" in shown
+    client.wait(job, timeout=120)
+    renamed = json.loads(gradstream("edit", "labelled", "--name", "relabelled", "--archive", "--json").stdout)
+    assert (renamed["name"], renamed["archived"], renamed["tags"]) == ("relabelled", True, ["base line"])
+    assert gradstream("jobs", "--tag", "base line").stderr.strip() == "No job matches."
+    assert "relabelled" in gradstream("jobs", "--archived").stdout
+    assert gradstream("show", "relabelled").returncode == 0, "a reference finds it, too"
+    nothing = gradstream("edit", "relabelled")
+    assert nothing.returncode == 2
+    assert "--name, --tag, --untag, --note, --archive or --unarchive" in nothing.stderr
+    bad = gradstream("edit", "relabelled", "--tag", "a,b")
+    assert bad.returncode != 0
+    assert "no comma" in bad.stderr
+
+
 def test_a_job_process_says_in_ps_what_it_is(client: Client, submit: Callable[..., Job]) -> None:
     job = submit(FOREVER, "name=titled")
     wanted = f"gradstream worker-0 of titled ({job.id})"

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from gradstream.api.jobs import Job
+from gradstream.cli.following.follow import _trained
 from gradstream.cli.jobs import jobs
-from gradstream.cli.jobs.follow import _trained
 from gradstream.cli.terminal import output
 
 

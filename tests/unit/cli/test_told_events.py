@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from gradstream.cli.jobs.told_events import EventLines, shorten_event
+from gradstream.cli.following.told_events import EventLines, shorten_event
 from gradstream.client import Event
 
 WHY = "failed in loss(): RuntimeError: broken (w.py:8)"

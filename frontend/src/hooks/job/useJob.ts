@@ -1,5 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
-import { api, body, type JobSpec } from "@/client"
+import { api, body, type JobEdit, type JobSpec } from "@/client"
 
 /** The job as it is when its page opens; from then on its stream tells. */
 export function useJob(id: string) {
@@ -15,6 +15,14 @@ export function useDeleteJob(id: string) {
   return useMutation({
     mutationFn: () => body(api.DELETE("/api/v1/jobs/{id}", { params: { path: { id } } })),
     onSuccess: () => client.invalidateQueries({ queryKey: ["jobs"] }),
+  })
+}
+
+export function useEditJob(id: string) {
+  const client = useQueryClient()
+  return useMutation({
+    mutationFn: (edit: JobEdit) => body(api.PATCH("/api/v1/jobs/{id}", { params: { path: { id } }, body: edit })),
+    onSuccess: () => client.invalidateQueries({ queryKey: ["job-counts"] }),
   })
 }
 

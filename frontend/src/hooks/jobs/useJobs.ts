@@ -13,9 +13,9 @@ const NEXT_PAGE = 500
 const KEPT_MS = 300_000
 
 /** The list as it was read, page after page; the stream keeps its rows up to date, so it is not read again while that is heard. */
-export function useJobs({ status, strategy, user, q, sort, descending }: JobQuery) {
-  const filters = { ...(status.length > 0 && { status }), ...(strategy.length > 0 && { strategy }), ...(user.length > 0 && { user }), ...(q && { q }) }
-  const query = { ...filters, sort, descending }
+export function useJobs({ status, strategy, user, tag, archived, q, sort, descending }: JobQuery) {
+  const lists = { ...(status.length > 0 && { status }), ...(strategy.length > 0 && { strategy }), ...(user.length > 0 && { user }), ...(tag.length > 0 && { tag }) }
+  const query = { ...lists, ...(archived && { archived: "only" as const }), ...(q && { q }), sort, descending }
   return useInfiniteQuery({
     queryKey: ["jobs", query],
     queryFn: async ({ pageParam }) => {
@@ -67,22 +67,31 @@ export function useJobTotal(): number | null {
   return data ? Object.values(data.status).reduce((sum, count) => sum + count, 0) : null
 }
 
+interface BulkChange {
+  action: BulkAction
+  ids: string[]
+  tags?: string[]
+}
+
+/** After these a job is in no list that it was in. */
+const LEAVE_THE_LIST: readonly BulkAction[] = ["delete", "archive", "unarchive"]
+
 /** The same for many jobs; what was done to each. */
 export function useChangeJobs() {
   const client = useQueryClient()
   return useMutation({
-    mutationFn: async ({ action, ids }: { action: BulkAction; ids: string[] }) => {
+    mutationFn: async ({ action, ids, tags = [] }: BulkChange) => {
       const done: BulkItem[] = []
       for (let first = 0; first < ids.length; first += PORTION) {
-        const { items } = await body(api.POST("/api/v1/jobs/bulk", { body: { action, ids: ids.slice(first, first + PORTION) } }))
+        const { items } = await body(api.POST("/api/v1/jobs/bulk", { body: { action, tags, ids: ids.slice(first, first + PORTION) } }))
         done.push(...items)
       }
       return done
     },
     onSuccess: (items, { action }) => {
       const gone = new Set(items.flatMap(({ id, done }) => (done ? [id] : [])))
-      if (action !== "delete") return
-      jobNews.deleted(gone)
+      if (!LEAVE_THE_LIST.includes(action)) return
+      if (action === "delete") jobNews.deleted(gone)
       client.setQueriesData<JobPages>({ queryKey: ["jobs"] }, (data) => data && withoutJobs(data, gone))
     },
     onSettled: () => client.invalidateQueries({ queryKey: ["job-counts"] }),

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest"
 import { makeJob } from "@/lib/testing"
-import { consequence, outcome, refusals, selected } from "./bulk"
+import { consequence, labelled, outcome, refusals, selected } from "./bulk"
 
 const jobs = (...statuses: Parameters<typeof makeJob>[0][]) => statuses.map((over) => makeJob(over))
 
@@ -37,4 +37,12 @@ it("says what a bulk change did, and counts neither refused jobs nor those that 
 it("tells each refusal once", () => {
   const items = [{ id: "a", done: true, message: null }, { id: "b", done: false, message: "It runs." }, { id: "c", done: false, message: "It runs." }]
   expect(refusals(items)).toEqual(["It runs."])
+})
+
+it("says what was tagged and archived, and nothing where all refused", () => {
+  const items = [true, true, false].map((done, index) => ({ id: `${index}`, done, message: done ? null : "no" }))
+  expect(labelled("add_tags", ["base", "night"], items)).toBe("2 jobs tagged base, night.")
+  expect(labelled("remove_tags", ["base"], items.slice(1))).toBe("1 job no longer tagged base.")
+  expect(outcome("archive", items, [])).toBe("2 jobs archived.")
+  expect(outcome("unarchive", items.slice(2), [])).toBe("")
 })

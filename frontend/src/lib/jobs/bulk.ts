@@ -16,6 +16,7 @@ export function selected(count: number, total: number): string {
 
 /** Effect of a bulk change on the jobs as they were before it; jobs that had ended are not counted. Empty: nothing. */
 export function outcome(action: BulkAction, items: readonly BulkItem[], before: readonly JobSummary[]): string {
+  if (action === "archive" || action === "unarchive") return labelled(action, [], items)
   const done = new Set(items.flatMap((item) => (item.done ? [item.id] : [])))
   const changed = before.filter((job) => done.has(job.id) && hasEnded(job) === (action === "delete"))
   const waited = changed.filter(({ status }) => status === "queued").length
@@ -25,6 +26,14 @@ export function outcome(action: BulkAction, items: readonly BulkItem[], before: 
     waited > 0 ? `${jobs(waited)} from the queue ${waited === 1 ? "is" : "are"} cancelled.` : "",
   ]
   return parts.filter(Boolean).join(" ")
+}
+
+const LABELLED: Partial<Record<BulkAction, string>> = { archive: "archived", unarchive: "listed again", add_tags: "tagged", remove_tags: "no longer tagged" }
+
+/** Effect of a bulk change of tags, or of archiving. Empty: nothing. */
+export function labelled(action: BulkAction, tags: readonly string[], items: readonly BulkItem[]): string {
+  const count = items.filter(({ done }) => done).length
+  return count === 0 ? "" : `${[`${jobs(count)} ${LABELLED[action]}`, tags.join(", ")].filter(Boolean).join(" ")}.`
 }
 
 /** Consequence of a bulk change, in words, before it is done. */

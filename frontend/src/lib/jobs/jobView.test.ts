@@ -7,14 +7,14 @@ const view = (search: string) => readView(new URLSearchParams(search))
 
 it("reads what an address says and takes nothing that makes no sense", () => {
   const found = view("status=failed&status=moonstruck&strategy=adag&strategy=sync&user=ada&q=dig&sort=-accuracy&columns=loss,age,moon")
-  expect(found).toEqual({ status: ["failed"], strategy: ["adag", "sync"], user: ["ada"], q: "dig", sort: "accuracy", descending: true, columns: ["loss", "age"] })
+  expect(found).toEqual({ status: ["failed"], strategy: ["adag", "sync"], user: ["ada"], tag: [], archived: false, q: "dig", sort: "accuracy", descending: true, columns: ["loss", "age"] })
   expect(view("sort=moon")).toMatchObject({ sort: "created", descending: true, columns: DEFAULT_COLUMNS })
   expect(view("sort=loss")).toMatchObject({ sort: "loss", descending: false })
 })
 
 it("writes only what differs from the default, and what it reads again is the same", () => {
   expect(addressOf(view(""))).toBe("")
-  for (const search of ["sort=created", "q=a+b&sort=-user", "status=queued&status=running&columns=age", "user=ada&user=b%26c"]) {
+  for (const search of ["sort=created", "q=a+b&sort=-user", "status=queued&status=running&columns=age", "user=ada&user=b%26c", "tag=a+b&tag=c&archived=only"]) {
     expect(addressOf(view(search))).toBe(search)
     expect(view(addressOf(view(search)))).toEqual(view(search))
   }
@@ -27,11 +27,11 @@ it("leaves alone what others have put into the address", () => {
 })
 
 it("knows whether the server would list a job", () => {
-  const job = makeJob({ id: "abcd1234-0000", name: "Digits-1", status: "failed", strategy: "adag", user: "ada" })
-  for (const fits of ["", "q=DIGI", "q=abcd", "status=failed&user=ada", "strategy=sync&strategy=adag"]) expect(matches(view(fits), job)).toBe(true)
-  for (const not of ["q=abc1", "q=bcd1", "q=abd", "status=queued", "user=bob", "strategy=sync"]) expect(matches(view(not), job)).toBe(false)
+  const job = makeJob({ id: "abcd1234-0000", name: "Digits-1", status: "failed", strategy: "adag", user: "ada", tags: ["night", "base"] })
+  for (const fits of ["", "q=DIGI", "q=abcd", "status=failed&user=ada", "strategy=sync&strategy=adag", "tag=base", "tag=base&tag=night"]) expect(matches(view(fits), job)).toBe(true)
+  for (const not of ["q=abc1", "q=bcd1", "q=abd", "status=queued", "user=bob", "strategy=sync", "tag=base&tag=best", "archived=only"]) expect(matches(view(not), job)).toBe(false)
   expect(isFiltered(view("sort=loss"))).toBe(false)
-  expect(isFiltered(view("user=ada"))).toBe(true)
+  for (const filter of ["user=ada", "tag=base", "archived=only"]) expect(isFiltered(view(filter))).toBe(true)
 })
 
 it("can sort by every column that says so, and by what no column shows", () => {

@@ -1,4 +1,4 @@
-import { Group, TextInput } from "@mantine/core"
+import { Checkbox, Group, TextInput } from "@mantine/core"
 import { IconSearch } from "@tabler/icons-react"
 import { useRef } from "react"
 import { ManySelect } from "@/components/inputs/ManySelect"
@@ -61,7 +61,18 @@ export function JobFilterBar({ view, change }: { view: JobView; change: Change<J
         onPick={(pick) => change((now) => ({ user: pick(now.user) }))}
         clearable
       />
+      <ManySelect
+        aria-label="Tag"
+        placeholder={view.tag.length > 0 ? undefined : "Any tag"}
+        data={options(counts?.tag, view.tag)}
+        value={view.tag}
+        onPick={(pick) => change((now) => ({ tag: pick(now.tag) }))}
+        clearable
+      />
       <Group gap={8} wrap="nowrap">
+        {(view.archived || (counts?.archived ?? 0) > 0) && (
+          <Checkbox size="xs" label={`Archived (${counts?.archived ?? 0})`} checked={view.archived} onChange={(event) => change({ archived: event.currentTarget.checked })} />
+        )}
         <SavedFilters view={view} />
         <ColumnsMenu columns={view.columns} onTurn={(id) => change((now) => ({ columns: turned(now.columns, id) }))} />
       </Group>

@@ -49,6 +49,11 @@ export function JobRow({ job, item, measure, columns, now, active, selected, onS
         <Link to={`/jobs/${job.id}`} tabIndex={-1} title={isExplained(job.status) && job.message ? `${job.name}: ${job.message}` : job.name}>
           {job.name}
         </Link>
+        {job.tags.map((tag) => (
+          <small key={tag} className={classes.tag}>
+            {tag}
+          </small>
+        ))}
       </div>
       {columns.map(({ id, label, figures }) => (
         <div role="gridcell" key={id} className={classes.cell} data-column={id} data-figures={figures}>

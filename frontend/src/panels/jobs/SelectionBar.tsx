@@ -6,7 +6,9 @@ import type { BulkAction, JobSummary } from "@/client"
 import { ConfirmButton } from "@/components/buttons/ConfirmButton"
 import { useChangeJobs } from "@/hooks/jobs/useJobs"
 import type { Selection } from "@/hooks/jobs/useSelection"
-import { consequence, outcome, refusals, selected } from "@/lib/jobs/bulk"
+import { consequence, labelled, outcome, refusals, selected } from "@/lib/jobs/bulk"
+import { ArchiveButton } from "./ArchiveButton"
+import { TagButton } from "./TagButton"
 import classes from "./SelectionBar.module.css"
 
 interface SelectionBarProps {
@@ -28,6 +30,10 @@ export function SelectionBar({ selectedJobs, total, selection, children }: Selec
     const items = await change.mutateAsync({ action, ids: selectedJobs.map(({ id }) => id) })
     setDone(outcome(action, items, selectedJobs))
     selection.drop(new Set(items.flatMap(({ id, done }) => (done ? [id] : []))))
+  }
+  const label = async (action: "add_tags" | "remove_tags", tags: string[]) => {
+    const items = await change.mutateAsync({ action, tags, ids: selectedJobs.map(({ id }) => id) })
+    setDone(labelled(action, tags, items))
   }
   const button = (action: BulkAction, label: string, icon: ReactNode) => {
     const { question, does, nothing } = consequence(action, selectedJobs)
@@ -57,6 +63,8 @@ export function SelectionBar({ selectedJobs, total, selection, children }: Selec
           Compare
         </Button>
       )}
+      {selectedJobs.length > 0 && <TagButton selectedJobs={selectedJobs} onChange={label} pending={change.isPending} error={change.error} />}
+      {selectedJobs.length > 0 && <ArchiveButton selectedJobs={selectedJobs} run={run} pending={change.isPending} />}
       {selectedJobs.length > 0 && button("stop", "Stop", <IconPlayerStop size={14} />)}
       {selectedJobs.length > 0 && button("delete", "Delete", <IconTrash size={14} />)}
       <Button

@@ -13,6 +13,7 @@ import { bannerOf } from "@/lib/job/reasons"
 import { describeStart } from "@/lib/job/startedFrom"
 import { readable, toneOf } from "@/lib/status"
 import { JobActions } from "./JobActions"
+import { EditLabels, Labels } from "./Labels"
 import { LastWords } from "./LastWords"
 import { ProgressBar } from "./ProgressBar"
 
@@ -32,6 +33,7 @@ export function JobHeader() {
             <Title order={1} style={{ overflowWrap: "anywhere" }}>
               {job.name}
             </Title>
+            <EditLabels job={job} />
             <StatusBadge status={job.status} />
             <ConnectionBadge connection={connection} />
           </Group>
@@ -39,6 +41,7 @@ export function JobHeader() {
             <Description job={job} /> <CopyIcon value={job.id} what="the job's id" />
           </Text>
           <Start job={job} />
+          <Labels job={job} />
         </div>
         <JobActions job={job} />
       </Group>

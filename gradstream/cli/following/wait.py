@@ -25,7 +25,7 @@ def command(
 
     Example: gradstream wait digits --timeout 30m && gradstream download digits
     """
-    from gradstream.cli.jobs.detaching import detaching
+    from gradstream.cli.following.detaching import detaching
     from gradstream.cli.terminal.output import print_json, talk
 
     limit = seconds(timeout)

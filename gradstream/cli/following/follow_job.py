@@ -11,10 +11,10 @@ def command(job: JobReference, as_json: AsJson = False, url: Url = None, token_f
 
     Example: gradstream follow digits
     """
-    from gradstream.cli.jobs.detaching import detaching
+    from gradstream.cli.following.detaching import detaching
 
     with detaching(f"Detached before the platform answered; {job} is not changed.", "follow", "stop") as know:
-        from gradstream.cli.jobs.follow import conclude, follow
+        from gradstream.cli.following.follow import conclude, follow
         from gradstream.cli.terminal.output import print_json
 
         with connect(url, token_file, timeout=LONG) as client:

@@ -95,7 +95,7 @@ def follow(client: Client, job: Job, *, seen: Callable[[Job], None] = lambda job
 
     Raises: KeyboardInterrupt, with the job going on.
     """
-    from gradstream.cli.jobs.told_events import EventLines
+    from gradstream.cli.following.told_events import EventLines
     from gradstream.client import Event
     from gradstream.client import Job as Model
 
