@@ -3869,6 +3869,7 @@ export interface components {
              *         "count": 1,
              *         "device": "auto",
              *         "group": {
+             *           "fsdp": 1,
              *           "replicate": 1,
              *           "stages": 1
              *         },
@@ -4650,9 +4651,14 @@ export interface components {
         Memory: {
             /**
              * Worker
-             * @description Bytes of a worker
+             * @description Bytes of a worker, with all processes of its group
              */
             worker: number;
+            /**
+             * Peer
+             * @description Bytes that a further process of a worker's group has to itself, beside what all of them share; null: a worker is one process
+             */
+            peer: number | null;
             /**
              * Server
              * @description Bytes of all shards together
@@ -5936,6 +5942,7 @@ export interface components {
              *       "threads": 1,
              *       "hogwild": 1,
              *       "group": {
+             *         "fsdp": 1,
              *         "replicate": 1,
              *         "stages": 1
              *       }
@@ -7128,8 +7135,8 @@ export interface components {
         };
         /**
          * WorkerGroup
-         * @description The processes that are one worker together. In a job file: `group: 2`, or in full `group: {replicate: 2}` or
-         *     `group: {stages: 2}`.
+         * @description The processes that are one worker together. In a job file: `group: 2`, or in full `group: {replicate: 2}`,
+         *     `group: {fsdp: 2}` or `group: {stages: 2}`.
          */
         WorkerGroup: {
             /**
@@ -7138,6 +7145,12 @@ export interface components {
              * @default 1
              */
             replicate: number;
+            /**
+             * Fsdp
+             * @description Processes that compute parts of each mini-batch and share out the memory of the model (fully sharded data parallelism): one gradient for all, and a part of the optimizer's state for each
+             * @default 1
+             */
+            fsdp: number;
             /**
              * Stages
              * @description Processes that each compute some blocks of the model: the parts that `accumulate` makes of a mini-batch pass through all of them, several at the same time (pipeline parallelism)
@@ -7265,6 +7278,7 @@ export interface components {
              * @description Processes that are one worker together, each with as many CPU threads as `threads` says. 2 is short for {replicate: 2}; 1: one process
              * @default {
              *       "replicate": 1,
+             *       "fsdp": 1,
              *       "stages": 1
              *     }
              */
