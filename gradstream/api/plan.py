@@ -74,8 +74,8 @@ class Memory(BaseModel, frozen=True):
 
     worker: int = Field(description="Bytes of a worker, with all processes of its group")
     peer: int | None = Field(
-        description="Bytes that a further process of a worker's group has to itself, beside what all of them share; null: a worker is "
-        "one process"
+        description="Bytes that a process of a group, but its lead, has to itself, beside what all of them share; null: there is "
+        "no group"
     )
     server: int = Field(description="Bytes of all shards together")
     evaluator: int

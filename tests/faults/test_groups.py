@@ -58,7 +58,7 @@ def test_stages_have_the_bits_of_one_process(lab: Lab, tmp_path: Path) -> None:
     assert all(torch.equal(other[name], value) for name, value in weights.items())
 
 
-WINDOWED: dict[str, Any] = {**FIELDS, "strategy": {"name": "adag", "lr": 0.05, "window": 2}, "optimizer": {"name": "adam"}}
+WINDOWED: dict[str, Any] = {**FIELDS, "strategy": {"name": "local_sgd", "lr": 0.005, "window": 2}, "optimizer": {"name": "adam"}}
 """Workers step by an optimizer with a state, which the peers of fsdp share out."""
 
 

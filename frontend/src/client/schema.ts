@@ -4656,7 +4656,7 @@ export interface components {
             worker: number;
             /**
              * Peer
-             * @description Bytes that a further process of a worker's group has to itself, beside what all of them share; null: a worker is one process
+             * @description Bytes that a process of a group, but its lead, has to itself, beside what all of them share; null: there is no group
              */
             peer: number | null;
             /**
@@ -7147,7 +7147,7 @@ export interface components {
             replicate: number;
             /**
              * Fsdp
-             * @description Processes that compute parts of each mini-batch and share out the memory of the model (fully sharded data parallelism): one gradient for all, and a part of the optimizer's state for each
+             * @description Processes that compute parts of each mini-batch, with one gradient for all and a part of the optimizer's state for each (fully sharded data parallelism)
              * @default 1
              */
             fsdp: number;
