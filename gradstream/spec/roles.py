@@ -48,8 +48,8 @@ class WorkerGroup(SpecPart, frozen=True):
         1,
         ge=1,
         le=64,
-        description="Processes that compute parts of each mini-batch, with one gradient for all and a part of the optimizer's state "
-        "for each (fully sharded data parallelism)",
+        description="Processes that compute parts of each mini-batch, with one gradient for all and a part of the optimizer's "
+        "state for each (fully sharded data parallelism)",
     )
     stages: int = Field(
         1,
