@@ -69,7 +69,6 @@ _OTHER_NAMES: Mapping[str, str] = {
     "micro_batches": "/accumulate",
     "fsdp": "/roles/worker/group/fsdp",
     "fsdp_size": "/roles/worker/group/fsdp",
-    "zero_stage": "/roles/worker/group/fsdp",
     "pipeline_parallel_size": "/roles/worker/group/stages",
     "pipeline_stages": "/roles/worker/group/stages",
     "compression": "/codec",

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from gradstream import sim
 from gradstream.group import buckets
@@ -32,6 +33,16 @@ RULES: list[dict[str, Any]] = [
     {"name": "lamb"},
     {"name": "muon"},
 ]
+
+
+class Twice(nets.Net):
+    """Its first layer is computed twice, and each use runs backward by itself: its gradient comes in two pieces."""
+
+    def loss(self, model: nn.Module, batch: tuple[Tensor, Tensor]) -> Tensor:
+        first, *others = model.children()
+        x = batch[0].clone().requires_grad_()
+        y = checkpoint(first, x, use_reentrant=True) + checkpoint(first, 2 * x, use_reentrant=True)
+        return nn.functional.cross_entropy(nn.Sequential(*others)(y), batch[1])
 
 
 @pytest.fixture
@@ -82,6 +93,24 @@ def test_two_peers_have_the_bits_of_two_replicates(kind: str, grouped: GroupProb
     assert (own is None) == (others is None)
     if own and others:
         assert all(map(torch.equal, own, others))
+
+
+@pytest.mark.usefixtures("small_buckets")
+def test_a_gradient_that_comes_after_its_bucket_is_added_all_the_same(grouped: GroupProblems) -> None:
+    workload = {"entrypoint": "tests.unit.group.test_fsdp:Twice", "args": {"kind": "plain"}}
+    group = sim.run(job(3, ADAG, accumulate=2, workload=workload), grouped)
+    parts = sim.run(in_parts(6, ADAG, workload=workload), nets.problem)
+    torch.testing.assert_close(group.center, parts.center, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.usefixtures("small_buckets")
+def test_a_process_keeps_no_gradient_that_it_has_added(grouped: GroupProblems) -> None:
+    problem = grouped(job(2, ADAG, accumulate=2), 0)
+    kept: list[bool] = []
+    for p in problem._flat.trained:
+        p.register_post_accumulate_grad_hook(lambda p: kept.append(p.grad is not None))
+    problem.gradient(0)
+    assert kept == [False] * 8, "four parameters, two parts"
 
 
 @pytest.mark.usefixtures("small_buckets")
