@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from torch.utils.data import TensorDataset
 
 from gradstream import Workload
+from gradstream.group.memory import shared_vector
 from gradstream.group.stages import StagesProblem
 from gradstream.input.data import Batches
 from gradstream.model.flat_model import FlatModel
@@ -61,7 +62,7 @@ def job(width: int, batch: int, micro_batches: int, stages: int) -> JobSpec:
 
 def problem(spec: JobSpec) -> Any:
     code = UserCode(spec)
-    batches, flat = Batches(code.dataset("train"), spec, 0), FlatModel(code.model(), torch.device("cpu"))
+    batches, flat = Batches(code.dataset("train"), spec, 0), FlatModel(code.model(), torch.device("cpu"), make_theta=shared_vector)
     if spec.roles.worker.group.stages == 1:
         return ModelProblem(code, flat, batches, spec.at_once)
     staged = StagesProblem(code, flat, batches, spec)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import torch
 
 from gradstream.center.entries import EVALUATOR, Buffers
-from gradstream.group.problem import GroupProblem
-from gradstream.group.stages import StagesProblem
+from gradstream.group.kinds import kind_of_group
+from gradstream.group.memory import shared_vector
 from gradstream.hogwild.problem import HogwildProblem
 from gradstream.input.prefetch import Prefetched
 from gradstream.model.computing.scaled import problem_of
@@ -61,7 +61,8 @@ def flat_model(code: UserCode, order: ProcessOrder, folder: Path, beside: FlatMo
     if start := order.spec.start_from:
         load_start(model, order, start, folder)
     with blaming("model()"):
-        return FlatModel(model, device_of(order), beside)
+        make_theta = shared_vector if order.spec.roles.worker.group.peers > 1 else None
+        return FlatModel(model, device_of(order), beside, make_theta)
 
 
 def flat_models(code: UserCode, order: ProcessOrder, folder: Path) -> list[FlatModel]:
@@ -73,8 +74,7 @@ def flat_models(code: UserCode, order: ProcessOrder, folder: Path) -> list[FlatM
 def problem(code: UserCode, flats: list[FlatModel], batches: Prefetched, spec: JobSpec, rows: WorkingRows | None) -> ModelProblem:
     """Build the problem of a worker. Raises: InvalidWorkload: its threads or peers cannot share the model or the data."""
     if spec.roles.worker.group.peers > 1:
-        kind = StagesProblem if spec.roles.worker.group.stages > 1 else GroupProblem
-        return kind(code, flats[0], batches, spec, rows)
+        return kind_of_group(spec)(code, flats[0], batches, spec, rows)
     if len(flats) == 1:
         return problem_of(code, flats[0], batches, spec, rows)
     return HogwildProblem(code, flats, batches, spec, rows)

@@ -102,10 +102,11 @@ def memory(spec: JobSpec, size: Size) -> Memory:
     server = _server_vectors(spec)
     vector = ITEM * size.parameters
     narrow = _narrow(spec, vector)
-    evaluator, worker_bytes = 2 * vector + narrow, worker * vector + (role.hogwild + role.group.replicate - 1) * narrow
+    evaluator, worker_bytes = 2 * vector + narrow, worker * vector + (role.hogwild + role.group.parts - 1) * narrow
+    peer = _of_peer(role.group, kept, vector) + narrow if role.group.peers > 1 else None
     if spec.roles.serverless:
-        return Memory(worker=worker_bytes + math.ceil(server * vector / n), server=0, evaluator=evaluator)
-    return Memory(worker=worker_bytes, server=server * vector, evaluator=evaluator)
+        return Memory(worker=worker_bytes + math.ceil(server * vector / n), peer=peer, server=0, evaluator=evaluator)
+    return Memory(worker=worker_bytes, peer=peer, server=server * vector, evaluator=evaluator)
 
 
 def _server_vectors(spec: JobSpec) -> int:
@@ -113,16 +114,23 @@ def _server_vectors(spec: JobSpec) -> int:
     n, strategy = spec.roles.worker.count, spec.strategy
     bends = spec.optimizer if strategy.descends == "server" else spec.server_optimizer
     center = 1 + _kept(bends) + (n if strategy.keeps_base else 0) + (spec.evaluate.average is not None)
-    sample = spec.effective_gate.mode != "bsp" and not (
-        strategy.responds or strategy.keeps_base
-    )  # a vector that drift is measured from
+    is_sampled = not (strategy.responds or strategy.keeps_base)
+    sample = spec.effective_gate.mode != "bsp" and is_sampled  # one center, which the drift is measured from
     kept = 0 if spec.evaluate.cadence.by_time else HOLD_AT
     return 2 * center + 1 + (strategy.gathers(n) is not None) + sample + kept
 
 
 def _more_gradients(group: WorkerGroup) -> int:
-    """Return the vectors that the peers beside the lead keep gradients in. Stages share one: each has those of its blocks."""
-    return group.replicate - (group.stages == 1)
+    """Return the vectors that the peers beside the lead keep gradients in: those that backward leaves, and those that the lead
+    finds. The stages of a pipeline have two together, as each has those of its blocks. With fsdp, all add to the lead's."""
+    if group.fsdp > 1:
+        return 0
+    return 2 * group.replicate - (1 if group.stages > 1 else 2)
+
+
+def _of_peer(group: WorkerGroup, kept: int, vector: int) -> int:
+    """Return the bytes of a peer beside the lead. `kept`: state vectors of the worker's optimizer."""
+    return math.ceil((kept if group.fsdp > 1 else 2) * vector / (group.fsdp * group.stages))
 
 
 def worker_on_gpu(spec: JobSpec, size: Size) -> Split:

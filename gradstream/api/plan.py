@@ -72,7 +72,11 @@ class Traffic(BaseModel, frozen=True):
 class Memory(BaseModel, frozen=True):
     """Vectors as long as the model. Activations, mini-batches and some 300 MB of PyTorch for each process come on top."""
 
-    worker: int = Field(description="Bytes of a worker")
+    worker: int = Field(description="Bytes of a worker, with all processes of its group")
+    peer: int | None = Field(
+        description="Bytes that a process of a group, but its lead, has to itself, beside what all of them share; null: there is "
+        "no group"
+    )
     server: int = Field(description="Bytes of all shards together")
     evaluator: int
 

@@ -10,7 +10,7 @@ import multiprocessing
 import os
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from multiprocessing import connection
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
@@ -53,11 +53,13 @@ class PeerProblem(ModelProblem):
     def train(self, request: Train) -> Trained:
         """Leave the gradient of these parts. Raises: UserError."""
         self.enter_epoch(request.epoch)
-        chosen = backward if request.scale is None else scaled(backward, request.scale)
-        loss = self._step(Minibatch(request.position, request.shares, 0), chosen)
+        loss = self._step(Minibatch(request.position, request.shares, 0), self._backward(request))
         reached = self._gather()
         observed = self.take_observations()
         return Trained(loss, observed.pack() if observed else "", reached)
+
+    def _backward(self, request: Train) -> Callable[[Tensor], None]:
+        return backward if request.scale is None else scaled(backward, request.scale)
 
     def _gather(self) -> list[int] | None:
         """Gather the gradient. Returns `Trained.reached`."""
@@ -85,11 +87,13 @@ class Peers:
 
     def __init__(self, problem: PeerProblem, gradients: Sequence[Tensor], spec: JobSpec, label: str, rank: int) -> None:
         """Fork one for each of `gradients`, where it leaves what it computes. `problem`: each gets it with its own copy of all
-        memory but `gradients` and theta, which are shared.
+        memory but that of a `GroupMemory`.
 
         Call it in the main thread, since they end with the thread that forked them, and before torch has computed with several
         threads here: a child cannot use those. Raises: OSError."""
         context = multiprocessing.get_context("fork")
+        self.count = 1 + len(gradients)
+        """Processes of the group, with its lead."""
         self._label, self._pipes, self._processes = label, list[Connection](), list[Any]()
         self._asked, self._early = set[int](), dict[int, Any]()
         """Peers that have not answered yet, and answers that came before they were asked for."""
@@ -126,15 +130,15 @@ class Peers:
             self._take_early(began)
         return self._early.pop(number)
 
-    def receive(self, pipe: Connection) -> Any:
-        """Return the next value from a pipe to peer 1. Raises: PeerLost; UserError of any peer."""
+    def receive(self, pipe: Connection, number: int = 1) -> Any:
+        """Return the next value from a pipe to a peer. Raises: PeerLost; UserError of any peer."""
         began = time.monotonic()
         while not self._take_early(began, pipe):
             pass
         try:
             return tensor_pipe.receive(pipe)
         except (EOFError, ConnectionError):
-            raise self._lost(1) from None
+            raise self._lost(number) from None
 
     def _take_early(self, began: float, pipe: Connection | None = None) -> bool:
         """Wait for an answer of any peer, or until something is in `pipe`, which it returns. Raises: PeerLost; UserError."""
@@ -173,6 +177,15 @@ class Peers:
             process.kill()
         for process in self._processes:
             process.join(_ENDS_WITHIN)
+
+
+def receive_or_pause(pipe: Connection) -> Any:
+    """Receive from another peer. If it is gone, wait for the lead, which ends the whole group."""
+    try:
+        return tensor_pipe.receive(pipe)
+    except (EOFError, ConnectionError):
+        signal.pause()
+        raise
 
 
 class _Failed(Exception):

@@ -45,6 +45,10 @@ class StagePipe:
         """Send a nest of tensors, which must not change any more. Raises: as `tensor_pipe.pack`."""
         self._to_send.put(tensor_pipe.pack(value))
 
+    def has_come(self) -> bool:
+        """Return whether `receive` has something to return at once."""
+        return self._pipe.poll()
+
     def receive(self) -> Any:
         """Return what the neighbour sends next. Waits for it. Raises: what `receive` of the constructor does."""
         return self._receive(self._pipe)

@@ -16,7 +16,7 @@ from gradstream.group.peers import PeerProblem, Peers
 from gradstream.group.requests import LoadBuffers, LoadState, TakeBuffers, TakeState, Train, Trained
 from gradstream.input.data import Batches
 from gradstream.input.prefetch import Prefetched
-from gradstream.model.computing.precision import LossScale, loss_scale
+from gradstream.model.computing.precision import loss_scale
 from gradstream.model.flat_model import FlatModel
 from gradstream.model.parts import MicroBatch, Minibatch
 from gradstream.model.problem import ModelProblem, backward
@@ -31,6 +31,8 @@ class GroupProblem(ModelProblem):
     give the bits of `accumulate: 2`. Theta stays where all peers see it."""
 
     stays_in_place = True
+    _shared_vectors: int | None = None
+    """Vectors that the processes share beside theta; None: one for each peer but the lead, which leaves its gradient there."""
 
     def __init__(
         self, code: UserCode, flat: FlatModel, batches: Batches | Prefetched, spec: JobSpec, rows: object | None = None
@@ -43,8 +45,9 @@ class GroupProblem(ModelProblem):
             )
         super().__init__(code, flat, batches, spec.at_once)
         self._count = spec.roles.worker.group.peers
-        self._memory = GroupMemory(flat.theta, self._count)
-        flat.move(self._memory.theta)
+        vectors = self._count - 1 if self._shared_vectors is None else self._shared_vectors
+        assert flat.is_inherited, "peers see theta: the model was made with shared_vector"
+        self._memory = GroupMemory(flat.theta, vectors)
         self._peers: Peers | None = None
         self.scale = loss_scale(spec)
         self._skips = spec.strategy.descends == "worker"
@@ -54,7 +57,7 @@ class GroupProblem(ModelProblem):
     def start_peers(self, spec: JobSpec, label: str, rank: int) -> None:
         """Fork the other peers. `label`, `rank`: of the worker. See `Peers`. Raises: OSError."""
         problem = PeerProblem(self._code, self._flat, self._batches)
-        self._peers = Peers(problem, self._memory.gradients, spec, label, rank)
+        self._peers = Peers(problem, self._memory.vectors, spec, label, rank)
         torch.set_num_threads(spec.roles.worker.threads)
 
     def close(self) -> None:
@@ -73,37 +76,46 @@ class GroupProblem(ModelProblem):
         return self._peers
 
     def gradient_of(self, taken: Minibatch) -> Gradient:
+        own, working = self._ask_to_train(taken)
+        loss = self._step(own, self._backward())
+        self._wait_for_push()
+        gradient = self._gather_own()
+        for number in working:
+            trained = self._take_answer(number)
+            loss += trained.loss
+            self._add(gradient, self._memory.vectors[number - 1], trained.reached)
+        self._finish(gradient)
+        return Gradient(gradient, loss, taken.examples)
+
+    def _ask_to_train(self, taken: Minibatch) -> tuple[Minibatch, list[int]]:
+        """Let the other peers train their parts of a mini-batch. Returns the lead's, and the peers that have some."""
         own, *others = self._share_out(taken.shares)
         working = [number for number, shares in enumerate(others, 1) if shares]
         scale = self.scale.value if self.scale else None
         for number in working:
-            self._others.ask(number, Train(taken.position, self._pass, others[number - 1], scale))
-        loss = self._step(taken._replace(shares=own), self.scale.scaling(backward) if self.scale else backward)
-        self._wait_for_push()
-        gradient = self._flat.gather_gradient()
-        for number in working:
-            trained = self._take_answer(number)
-            loss += trained.loss
-            self._add(gradient, self._memory.gradients[number - 1], trained.reached)
-        if self.scale:
-            self._unscale(gradient, self.scale)
-        return Gradient(gradient, loss, taken.examples)
+            self._others.ask(number, Train(taken.position, self._pass, others[number - 1], scale, len(taken.shares)))
+        return taken._replace(shares=own), working
+
+    def _backward(self) -> Callable[[Tensor], None]:
+        return self.scale.scaling(backward) if self.scale else backward
+
+    def _gather_own(self) -> Tensor:
+        """Return a vector with the gradient of the lead's parts, to which those of the others are added."""
+        return self._flat.gather_gradient()
 
     def _share_out(self, shares: list[MicroBatch]) -> list[list[MicroBatch]]:
         """Return the parts of a mini-batch that each peer computes."""
         return share_out(shares, self._count)
 
     def _add(self, gradient: Tensor, of_peer: Tensor, reached: list[int] | None) -> None:
-        if reached is None:
-            gradient += of_peer
-            return
-        mine, theirs = self._flat.views_of(gradient), self._flat.views_of(of_peer)
-        for index in reached:
-            mine[index] += theirs[index]
+        """`reached`: see `Trained`."""
+        gradient += of_peer
 
-    def _unscale(self, gradient: Tensor, scale: LossScale) -> None:
-        """The sum says whether a peer overflowed, so all decide alike."""
-        self.overflowed = not scale.unscale_gradients([gradient])
+    def _finish(self, gradient: Tensor) -> None:
+        """Make the sum of all peers the gradient of the mini-batch. It says whether a peer overflowed, so all decide alike."""
+        if not self.scale:
+            return
+        self.overflowed = not self.scale.unscale_gradients([gradient])
         if self.overflowed and self._skips:
             gradient.zero_()
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
 
 from torch import Tensor
 
 from gradstream.model.parts import MicroBatch
+from gradstream.optim.parameters import ParameterShape
+from gradstream.optim.spec import Optimizer
 
 
 class Train(NamedTuple):
@@ -18,6 +21,8 @@ class Train(NamedTuple):
     shares: list[MicroBatch]
     scale: float | None
     """Factor on the loss in float16; None: another precision."""
+    parts: int
+    """Parts of the whole mini-batch."""
 
 
 class Check(NamedTuple):
@@ -43,7 +48,35 @@ class LoadState(NamedTuple):
     state: dict[str, Any]
 
 
-Request = Train | Check | TakeBuffers | LoadBuffers | TakeState | LoadState
+class MakeOptimizer(NamedTuple):
+    """MakeStep this part of theta from now on."""
+
+    rule: Optimizer
+    lr: float
+    part: slice
+    parameters: tuple[ParameterShape, ...]
+    """Those that lie in the part; empty: the rule works element by element."""
+
+
+class MakeStep(NamedTuple):
+    """Make a step of the optimizer on one's part of theta."""
+
+    factor: float
+    """On the learning rate."""
+    share: float
+    """Factor on the direction, which clips it; 1: it is short enough."""
+    along_gradient: bool
+    """Along the group's gradient; else along its other shared vector."""
+
+
+class CallOptimizer(NamedTuple):
+    """Call a method of one's optimizer, and return what it does."""
+
+    method: Literal["reset", "vectors", "set_vectors", "state", "load"]
+    arguments: tuple[Any, ...] = ()
+
+
+Request = Train | Check | TakeBuffers | LoadBuffers | TakeState | LoadState | MakeOptimizer | MakeStep | CallOptimizer
 
 
 class Trained(NamedTuple):
@@ -53,3 +86,5 @@ class Trained(NamedTuple):
     """Packed observations; empty: none."""
     reached: list[int] | None = None
     """The parameters that have a gradient here, by index; None: all, so the peer has left a whole vector."""
+    late: Mapping[int, Tensor] = {}
+    """Gradients of parameters, by index, that came after their bucket had been added."""

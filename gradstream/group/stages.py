@@ -7,7 +7,6 @@ peer k is stage k mod s of pipeline k // s. So the lead is the first stage of th
 from __future__ import annotations
 
 import multiprocessing
-import signal
 from collections.abc import Sequence
 from functools import partial
 from multiprocessing.connection import Connection
@@ -18,12 +17,11 @@ from torch import Tensor, nn
 
 from gradstream.center.entries import Buffers
 from gradstream.errors import InvalidWorkload
-from gradstream.group.peers import PeerProblem, Peers
+from gradstream.group.peers import PeerProblem, Peers, receive_or_pause
 from gradstream.group.pipeline import PipelineStage, Receive, StagePipe
 from gradstream.group.problem import GroupProblem, mean_of, share_out
 from gradstream.group.requests import Check, Request, TakeBuffers, Train, Trained
 from gradstream.group.stage import Stage, stage_bounds
-from gradstream.input import tensor_pipe
 from gradstream.input.data import Batches
 from gradstream.input.prefetch import Prefetched
 from gradstream.model.flat_model import FlatModel
@@ -48,7 +46,7 @@ class StagePeerProblem(PeerProblem):
         self._blocks, self._pipes, self._seed = blocks, pipes, seed
 
     def become(self, number: int, gradient: Tensor) -> None:
-        self._pipeline = pipeline_stage(self._blocks, number, self._pipes, _receive_or_pause, self._seed)
+        self._pipeline = pipeline_stage(self._blocks, number, self._pipes, receive_or_pause, self._seed)
         self._train_step = partial(self._pipeline.train_step, self._flat.model)
         self._places = self._flat.views_of(gradient)
 
@@ -57,13 +55,7 @@ class StagePeerProblem(PeerProblem):
         return super().train(request)
 
     def _gather(self) -> list[int]:
-        reached = []
-        for index, p in enumerate(self._flat.trained):
-            if p.grad is not None:
-                self._places[index].copy_(p.grad.to_dense() if p.grad.is_sparse else p.grad)
-                p.grad = None
-                reached.append(index)
-        return reached
+        return _gather_reached(self._flat.trained, self._places)
 
     def answer(self, request: Request) -> Any:
         return self._check(request) if isinstance(request, Check) else super().answer(request)
@@ -92,7 +84,7 @@ class StagesProblem(GroupProblem):
         pipes = [[multiprocessing.Pipe() for _ in range(self._stages - 1)] for _ in range(self._pipelines)]
         seed = seed_of(spec.seed, "stages of worker", rank)
         problem = StagePeerProblem(self._code, self._flat, self._batches, self._blocks, pipes, seed)
-        self._peers = Peers(problem, self._memory.gradients, spec, label, rank)
+        self._peers = Peers(problem, self._memory.vectors, spec, label, rank)
         self._pipeline = pipeline_stage(self._blocks, 0, pipes, self._peers.receive, seed)
         self._train_step = partial(self._pipeline.train_step, self._flat.model)
         torch.set_num_threads(spec.roles.worker.threads)
@@ -102,6 +94,25 @@ class StagesProblem(GroupProblem):
             self._check(taken.shares[0].batch)
         self._pipeline.position = taken.position
         return super().gradient_of(taken)
+
+    def _gather_own(self) -> Tensor:
+        self._places = self._flat.views_of(self._flat.gradient)
+        self._reached = set(_gather_reached(self._flat.trained, self._places))
+        return self._flat.gradient
+
+    def _add(self, gradient: Tensor, of_peer: Tensor, reached: list[int] | None) -> None:
+        theirs = self._flat.views_of(of_peer)
+        for index in reached or ():
+            if index in self._reached:
+                self._places[index] += theirs[index]
+            else:
+                self._places[index].copy_(theirs[index])
+                self._reached.add(index)
+
+    def _finish(self, gradient: Tensor) -> None:
+        for index in set(range(len(self._places))) - self._reached:
+            self._places[index].zero_()
+        super()._finish(gradient)
 
     def _share_out(self, shares: list[MicroBatch]) -> list[list[MicroBatch]]:
         of_pipelines = share_out(shares, self._pipelines)
@@ -174,19 +185,21 @@ def pipeline_stage(blocks: Sequence[nn.Module], number: int, pipes: Pipes, recei
     return PipelineStage(Stage(blocks, stage, stages), stage, stages, to_before, to_after, own_seed)
 
 
+def _gather_reached(trained: Sequence[nn.Parameter], places: Sequence[Tensor]) -> list[int]:
+    """Copy the gradients that there are to their places, and forget them. Returns the parameters that have one, by index."""
+    reached = []
+    for index, (p, place) in enumerate(zip(trained, places, strict=True)):
+        if p.grad is not None:
+            place.copy_(p.grad.to_dense() if p.grad.is_sparse else p.grad)
+            p.grad = None
+            reached.append(index)
+    return reached
+
+
 def _of_owners(found: Sequence[Buffers], owners: Buffers) -> Buffers:
     """Return each value of the buffers of the stage that computes it. `found`: those of each stage."""
     stacked = (torch.stack(list(vectors)) for vectors in zip(*found, strict=True))
     return Buffers(*(of_all.gather(0, owner[None])[0] for of_all, owner in zip(stacked, owners, strict=True)))
-
-
-def _receive_or_pause(pipe: Connection) -> Any:
-    """Receive from a neighbour. If it is gone, wait for the lead, which ends the whole group."""
-    try:
-        return tensor_pipe.receive(pipe)
-    except (EOFError, ConnectionError):
-        signal.pause()
-        raise
 
 
 def _without_buffers(state: dict[str, Any]) -> dict[str, Any]:

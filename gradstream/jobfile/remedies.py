@@ -67,6 +67,8 @@ _OTHER_NAMES: Mapping[str, str] = {
     "grad_clip": "/optimizer/clip_norm",
     "gradient_accumulation_steps": "/accumulate",
     "micro_batches": "/accumulate",
+    "fsdp": "/roles/worker/group/fsdp",
+    "fsdp_size": "/roles/worker/group/fsdp",
     "pipeline_parallel_size": "/roles/worker/group/stages",
     "pipeline_stages": "/roles/worker/group/stages",
     "compression": "/codec",

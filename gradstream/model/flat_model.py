@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import reduce
 
 import torch
@@ -25,9 +26,15 @@ class FlatModel:
     theta: shape (size,), on `device`. Parameters stand in it in the order of `model.parameters()`. If they are of several dtypes,
     it has the widest: those of another one keep storage of their own, into which `refresh` rounds their part of theta."""
 
-    def __init__(self, model: nn.Module, device: torch.device, beside: FlatModel | None = None) -> None:
+    def __init__(
+        self,
+        model: nn.Module,
+        device: torch.device,
+        beside: FlatModel | None = None,
+        make_theta: Callable[[int, torch.dtype], Tensor] | None = None,
+    ) -> None:
         """`beside`: a model that was built alike. Both train its theta and have its frozen parameters; each has buffers and
-        gradients of its own.
+        gradients of its own. `make_theta`: returns a vector of this length, on the CPU, that processes see which are forked later.
 
         Raises: InvalidWorkload, for a model without trainable parameters, or with some of a dtype that cannot travel."""
         self.model = model.to(device)
@@ -35,8 +42,11 @@ class FlatModel:
         self.trained = [p for p in model.parameters() if p.requires_grad]
         dtype, size = trained_dtype(model), sum(p.numel() for p in self.trained)
         self.parameters = parameter_shapes(model)
-        self.theta: Tensor = beside.theta if beside else torch.empty(size, dtype=dtype, device=device)
+        made = make_theta(size, dtype) if make_theta else None
+        self.theta: Tensor = beside.theta if beside else torch.empty(size, dtype=dtype, device=device) if made is None else made
         self.gradient = torch.empty_like(self.theta)
+        self.is_inherited = made is not None
+        """Theta is a vector of `make_theta`."""
         self._inside = [p for p in self.trained if p.dtype == dtype]
         self._apart = [p.data for p in self.trained if p.dtype != dtype]  # writing to these counts no version of the parameter
         self._views: dict[int, tuple[list[Tensor], list[Tensor]]] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -12,6 +12,19 @@ from gradstream.optim.parameters import ParameterShape
 from gradstream.optim.spec import Optimizer
 
 _WHOLE = "theta"
+
+
+class VectorOptimizer(Protocol):
+    """An optimizer that steps on one vector: `FlatOptimizer`, or one whose parts several processes keep."""
+
+    def step(self, direction: Tensor, factor: float = 1.0) -> None: ...
+    def plain(self, factor: float) -> float | None: ...
+    def move(self, theta: Tensor) -> None: ...
+    def reset(self) -> None: ...
+    def vectors(self) -> list[Tensor]: ...
+    def set_vectors(self, vectors: list[Tensor]) -> None: ...
+    def state(self) -> dict[str, Any]: ...
+    def load(self, state: dict[str, Any]) -> None: ...
 
 
 class FlatOptimizer:
@@ -112,6 +125,12 @@ def _copied(state: dict[str, Any]) -> dict[str, Any]:
 
 
 def clipped(x: Tensor, longest: float) -> Tensor:
-    """Return `x`, or a copy clipped to the L2 norm `longest` (by the formula of torch.nn.utils.clip_grad_norm_)."""
-    share = longest / (float(torch.linalg.vector_norm(x)) + 1e-6)
+    """Return `x`, or a copy clipped to the L2 norm `longest`."""
+    share = clip_share(x, longest)
     return x * share if share < 1 else x
+
+
+def clip_share(x: Tensor, longest: float) -> float:
+    """Return the factor that clips `x` to the L2 norm `longest`; 1: it is short enough (the formula is that of
+    torch.nn.utils.clip_grad_norm_)."""
+    return min(1.0, longest / (float(torch.linalg.vector_norm(x)) + 1e-6))

@@ -117,9 +117,15 @@ def _check_group(spec: JobSpec) -> None:
         raise ValueError(f"{place}: hogwild threads take whole mini-batches, and peers take parts of each; remove one of the two")
     if spec.tables:
         raise ValueError(f"{place}: one process of a worker looks up the rows of tables; raise roles.worker.count instead")
-    replicate, stages = spec.roles.worker.group.replicate, spec.roles.worker.group.stages
-    if spec.accumulate * replicate > spec.batch_size:
-        raise ValueError(f"{place}: a batch_size of {spec.batch_size} has no {spec.accumulate * replicate} parts; raise it")
+    group, stages = spec.roles.worker.group, spec.roles.worker.group.stages
+    if group.fsdp > 1 and group.replicate > 1:
+        raise ValueError(
+            f"{place}: fsdp computes parts as replicate does, with less memory; take fsdp: {group.parts} without replicate"
+        )
+    if group.fsdp > 1 and stages > 1:
+        raise ValueError(f"{place}: each stage has gradients of its own blocks only; take replicate in place of fsdp, or no stages")
+    if spec.accumulate * group.parts > spec.batch_size:
+        raise ValueError(f"{place}: a batch_size of {spec.batch_size} has no {spec.accumulate * group.parts} parts; raise it")
     if stages > 1:
         _check_stages(spec, stages, f"{place}.stages")
 

@@ -38,11 +38,18 @@ class ServerRole(SpecPart, frozen=True):
 
 
 class WorkerGroup(SpecPart, frozen=True):
-    """The processes that are one worker together. In a job file: `group: 2`, or in full `group: {replicate: 2}` or
-    `group: {stages: 2}`."""
+    """The processes that are one worker together. In a job file: `group: 2`, or in full `group: {replicate: 2}`,
+    `group: {fsdp: 2}` or `group: {stages: 2}`."""
 
     replicate: int = Field(
         1, ge=1, le=64, description="Processes that compute parts of each mini-batch, at the same parameters, on one machine"
+    )
+    fsdp: int = Field(
+        1,
+        ge=1,
+        le=64,
+        description="Processes that compute parts of each mini-batch, with one gradient for all and a part of the optimizer's "
+        "state for each (fully sharded data parallelism)",
     )
     stages: int = Field(
         1,
@@ -60,7 +67,12 @@ class WorkerGroup(SpecPart, frozen=True):
     @property
     def peers(self) -> int:
         """Processes of the group."""
-        return self.replicate * self.stages
+        return self.parts * self.stages
+
+    @property
+    def parts(self) -> int:
+        """Parts of a mini-batch that are computed at the same time, each by other processes."""
+        return self.replicate * self.fsdp
 
 
 class WorkerRole(SpecPart, frozen=True):

@@ -12,7 +12,9 @@ from gradstream.center.entries import Buffers
 from gradstream.center.positions import Place
 from gradstream.center.tables.payload import FoundRows, RowGradients, RowKeys
 from gradstream.observations.histograms import Observations
+from gradstream.optim.flat import VectorOptimizer
 from gradstream.optim.parameters import ParameterShape
+from gradstream.optim.spec import Optimizer
 
 
 class Gradient(NamedTuple):
@@ -64,6 +66,14 @@ class StaysInPlace(Protocol):
     """A problem whose theta other processes see, so that it may not be set to another vector."""
 
     stays_in_place: bool
+
+
+@runtime_checkable
+class MakesOptimizer(Protocol):
+    """A problem whose processes step on theta together."""
+
+    def make_optimizer(self, rule: Optimizer, lr: float) -> VectorOptimizer:
+        """Return an optimizer that steps on theta by this rule. `lr` is used unless the rule names one."""
 
 
 @runtime_checkable

@@ -11,10 +11,19 @@ from torch import Tensor
 from gradstream.center.entries import Buffers, Payload
 from gradstream.center.tables.payload import RowGradients
 from gradstream.observations.histograms import Observations
-from gradstream.optim.flat import FlatOptimizer
+from gradstream.optim.flat import FlatOptimizer, VectorOptimizer
 from gradstream.optim.spec import Sgd
 from gradstream.spec import JobSpec
-from gradstream.train.problem import CountsPasses, Gathers, HasTables, Observes, Problem, StaysInPlace, parameters_of
+from gradstream.train.problem import (
+    CountsPasses,
+    Gathers,
+    HasTables,
+    MakesOptimizer,
+    Observes,
+    Problem,
+    StaysInPlace,
+    parameters_of,
+)
 
 
 class WorkerModel:
@@ -28,7 +37,11 @@ class WorkerModel:
         here = spec.strategy.descends == "worker"
         rule, self.parameters = spec.optimizer if here else Sgd(), parameters_of(problem)
         threads, lr = spec.roles.worker.hogwild, spec.strategy.lr
-        self.optimizers = [FlatOptimizer(problem.theta, rule, lr, parameters=self.parameters) for _ in range(threads)]
+        self.optimizers: list[VectorOptimizer] = (
+            [problem.make_optimizer(rule, lr)]
+            if isinstance(problem, MakesOptimizer)
+            else [FlatOptimizer(problem.theta, rule, lr, parameters=self.parameters) for _ in range(threads)]
+        )
         """One for each thread that steps on theta."""
         self.optimizer = self.optimizers[0]
         self._shares_optimizer = spec.strategy.averages_optimizers

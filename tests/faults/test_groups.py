@@ -25,15 +25,19 @@ FIELDS: dict[str, Any] = {
 }
 
 
-def roles(servers: int = 2, peers: int = 2) -> dict[str, Any]:
-    return {"worker": {"count": 2, "device": "cpu", "group": peers}, "server": {"count": servers}}
+def roles(servers: int = 2, peers: int = 2, axis: str = "replicate") -> dict[str, Any]:
+    return {"worker": {"count": 2, "device": "cpu", "group": {axis: peers}}, "server": {"count": servers}}
 
 
-@pytest.mark.parametrize("servers", [2, 0], ids=["servers", "no servers"])
-def test_a_group_has_the_bits_of_one_process_in_two_parts(servers: int, lab: Lab, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("servers", "axis"),
+    [(2, "replicate"), (0, "replicate"), (2, "fsdp"), pytest.param(0, "fsdp", marks=pytest.mark.long)],
+    ids=str,
+)
+def test_a_group_has_the_bits_of_one_process_in_two_parts(servers: int, axis: str, lab: Lab, tmp_path: Path) -> None:
     fields = {**FIELDS, "stop": {"epochs": 4}}
     parts = lab.ended(lab.submit("parts", accumulate=2, **fields))
-    group = lab.ended(lab.submit("group", roles=roles(servers), **fields))
+    group = lab.ended(lab.submit("group", roles=roles(servers, axis=axis), **fields))
     assert (group.status, group.attempt) == ("succeeded", 1), group.message
     one, other = lab.weights(parts, tmp_path), lab.weights(group, tmp_path)
     assert all(torch.equal(other[name], value) for name, value in one.items())
@@ -54,12 +58,26 @@ def test_stages_have_the_bits_of_one_process(lab: Lab, tmp_path: Path) -> None:
     assert all(torch.equal(other[name], value) for name, value in weights.items())
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("victim", ["worker-1/1", pytest.param("worker-1/2", marks=pytest.mark.long), "worker-1"])
-def test_a_killed_process_of_a_group_ends_the_group_and_costs_no_bit(victim: str, lab: Lab, tmp_path: Path) -> None:
+WINDOWED: dict[str, Any] = {**FIELDS, "strategy": {"name": "local_sgd", "lr": 0.005, "window": 2}, "optimizer": {"name": "adam"}}
+"""Workers step by an optimizer with a state, which the peers of fsdp share out."""
+
+
+@pytest.mark.parametrize(
+    ("victim", "axis"),
+    [
+        ("worker-1/1", "replicate"),
+        pytest.param("worker-1/2", "replicate", marks=pytest.mark.long),
+        pytest.param("worker-1", "replicate", marks=pytest.mark.more),
+        pytest.param("worker-1/1", "fsdp", marks=pytest.mark.long),
+        ("worker-1/2", "fsdp"),
+        pytest.param("worker-1", "fsdp", marks=pytest.mark.long),
+    ],
+)
+def test_a_killed_process_of_a_group_ends_the_group_and_costs_no_bit(victim: str, axis: str, lab: Lab, tmp_path: Path) -> None:
     go = tmp_path / "go"
-    calm = lab.ended(lab.submit("calm", roles=roles(peers=3), **FIELDS))
-    job = lab.submit("disturbed", args=slow_until(go, PAUSE), roles=roles(peers=3), **FIELDS)
+    fields = WINDOWED if axis == "fsdp" else FIELDS
+    calm = lab.ended(lab.submit("calm", roles=roles(peers=3, axis=axis), **fields))
+    job = lab.submit("disturbed", args=slow_until(go, PAUSE), roles=roles(peers=3, axis=axis), **fields)
     eventually(lambda: "checkpoint 1 " in lab.messages(job) or None, "the first checkpoint")
     lab.trains(job, 640)
     peers = lab.pids("worker-1/1") + lab.pids("worker-1/2")

@@ -3944,6 +3944,7 @@ export interface components {
              *         "count": 1,
              *         "device": "auto",
              *         "group": {
+             *           "fsdp": 1,
              *           "replicate": 1,
              *           "stages": 1
              *         },
@@ -4737,9 +4738,14 @@ export interface components {
         Memory: {
             /**
              * Worker
-             * @description Bytes of a worker
+             * @description Bytes of a worker, with all processes of its group
              */
             worker: number;
+            /**
+             * Peer
+             * @description Bytes that a process of a group, but its lead, has to itself, beside what all of them share; null: there is no group
+             */
+            peer: number | null;
             /**
              * Server
              * @description Bytes of all shards together
@@ -6023,6 +6029,7 @@ export interface components {
              *       "threads": 1,
              *       "hogwild": 1,
              *       "group": {
+             *         "fsdp": 1,
              *         "replicate": 1,
              *         "stages": 1
              *       }
@@ -7215,8 +7222,8 @@ export interface components {
         };
         /**
          * WorkerGroup
-         * @description The processes that are one worker together. In a job file: `group: 2`, or in full `group: {replicate: 2}` or
-         *     `group: {stages: 2}`.
+         * @description The processes that are one worker together. In a job file: `group: 2`, or in full `group: {replicate: 2}`,
+         *     `group: {fsdp: 2}` or `group: {stages: 2}`.
          */
         WorkerGroup: {
             /**
@@ -7225,6 +7232,12 @@ export interface components {
              * @default 1
              */
             replicate: number;
+            /**
+             * Fsdp
+             * @description Processes that compute parts of each mini-batch, with one gradient for all and a part of the optimizer's state for each (fully sharded data parallelism)
+             * @default 1
+             */
+            fsdp: number;
             /**
              * Stages
              * @description Processes that each compute some blocks of the model: the parts that `accumulate` makes of a mini-batch pass through all of them, several at the same time (pipeline parallelism)
@@ -7352,6 +7365,7 @@ export interface components {
              * @description Processes that are one worker together, each with as many CPU threads as `threads` says. 2 is short for {replicate: 2}; 1: one process
              * @default {
              *       "replicate": 1,
+             *       "fsdp": 1,
              *       "stages": 1
              *     }
              */

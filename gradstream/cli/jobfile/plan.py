@@ -88,7 +88,10 @@ def _of_size(plan: Plan, spec: JobSpec) -> Iterator[tuple[str, str]]:
         sent, received = round(traffic.sent_per_second), round(traffic.received_per_second)
         yield "each worker", f"sends {size(sent)}/s and receives {size(received)}/s if it never waits{local}"
     beside = f", {size(memory.server)} of all shards" if plan.shards.count else " with its shard"
-    vectors = f"{size(memory.worker)} of a worker{beside}"
+    peer = (
+        "" if memory.peer is None else f" in all its processes ({size(memory.peer)} of each but the lead, beside what they share)"
+    )
+    vectors = f"{size(memory.worker)} of a worker{peer}{beside}"
     yield "memory", f"{vectors}, for vectors alone: activations, data and PyTorch come on top"
     for each in plan.nodes:
         if each.gpu is not None:

@@ -12,6 +12,7 @@ from transformers import BertConfig, GPT2Config, GPT2LMHeadModel
 
 from gradstream.adapters.transformers import TransformersWorkload
 from gradstream.errors import InvalidWorkload
+from gradstream.group.memory import shared_vector
 from gradstream.group.stages import StagesProblem
 from gradstream.input.data import Batches
 from gradstream.model import ensemble
@@ -77,7 +78,7 @@ def test_stages_train_a_model_as_it_is(recompute: str) -> None:
     code = UserCode(job)
     batches = Batches(code.dataset("train"), job, 0, code.batching)
     one = ModelProblem(code, FlatModel(code.model(), CPU), batches, job.at_once)
-    group = StagesProblem(code, FlatModel(code.model(), CPU), batches, staged)
+    group = StagesProblem(code, FlatModel(code.model(), CPU, make_theta=shared_vector), batches, staged)
     try:
         group.start_peers(staged, "worker-0", 0)
         for position in range(3):

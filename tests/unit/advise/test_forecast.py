@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 from typing import Any
@@ -84,10 +85,24 @@ def test_memory_grows_with_what_is_kept() -> None:
     threads = {"worker": {"count": 4, "hogwild": 3}}
     assert bytes_of("async", roles=threads) == (worker + 2, server), "each thread has gradients of its own"
     assert bytes_of("adag", roles=threads, optimizer={"name": "adam"}) == (worker + 2 + 2 * 3, server), "and an optimizer"
-    for group, vectors in ((3, 2), ({"stages": 3}, 1), ({"replicate": 2, "stages": 3}, 2)):
+    for group, vectors in ((3, 4), ({"stages": 3}, 1), ({"replicate": 2, "stages": 3}, 3), ({"fsdp": 3}, 0)):
         in_groups = {"worker": {"count": 4, "group": group}}
         assert bytes_of("async", roles=in_groups, accumulate=4) == (worker + vectors, server), "gradients of the other peers"
     assert bytes_of("async", codec={"name": "int8"}) == (worker + 1, server), "what a lossy codec has not sent yet"
+
+
+def test_a_peer_has_its_gradients_or_its_part_of_the_optimizer() -> None:
+    def of_peer(group: Any, **more: Any) -> int | None:
+        roles = {"worker": {"count": 4, "group": group}}
+        spec = job({"name": "adag"}, workers=4, roles=roles, accumulate=4, optimizer={"name": "adam"}, **more)
+        return memory(spec, Size(parameters=1000)).peer
+
+    assert of_peer(1) is None
+    assert of_peer(3) == 2 * 4000, "what backward leaves, and what the lead finds"
+    assert of_peer({"stages": 4}) == 2 * 1000, "those of its blocks"
+    assert of_peer({"fsdp": 4}) == 2 * 1000, "a fourth of the means and of their squares"
+    assert of_peer({"fsdp": 3}) == math.ceil(2 * 4000 / 3)
+    assert of_peer({"fsdp": 4}, precision="bf16") == 2 * 1000 + 2000
 
 
 def test_autocast_keeps_a_copy_of_the_weights_in_16_bits() -> None:

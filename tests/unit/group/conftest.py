@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator
 import psutil
 import pytest
 
+from gradstream.group.kinds import kind_of_group
+from gradstream.group.memory import shared_vector
 from gradstream.group.problem import GroupProblem
-from gradstream.group.stages import StagesProblem
 from gradstream.input.data import Batches
 from gradstream.model.flat_model import FlatModel
 from gradstream.model.usercode import UserCode
@@ -38,8 +39,7 @@ def grouped() -> Iterator[GroupProblems]:
     def make(spec: JobSpec, rank: int) -> GroupProblem:
         code = UserCode(spec)
         batches = Batches(code.dataset("train"), spec, rank, code.batching)
-        kind = StagesProblem if spec.roles.worker.group.stages > 1 else GroupProblem
-        made.append(kind(code, FlatModel(code.model(), CPU), batches, spec))
+        made.append(kind_of_group(spec)(code, FlatModel(code.model(), CPU, make_theta=shared_vector), batches, spec))
         made[-1].start_peers(spec, f"worker-{rank}", rank)
         return made[-1]
 

@@ -67,9 +67,10 @@ function Description({ job: { strategy, gate, shards, spec, user, created_at } }
 }
 
 function describeWorkers({ count, hogwild, group }: Job["spec"]["roles"]["worker"]): string {
-  const { replicate, stages } = group
+  const { replicate, fsdp, stages } = group
   const pipeline = stages > 1 ? [`${stages} stages`] : []
-  const replicas = replicate > 1 ? [`${replicate} ${stages > 1 ? "pipelines" : "processes"}`] : []
+  const parts = replicate * fsdp
+  const replicas = parts > 1 ? [`${parts} ${stages > 1 ? "pipelines" : "processes"}`] : []
   return [counted(count, "worker"), ...(hogwild > 1 ? [`${hogwild} threads`] : [...replicas, ...pipeline])].join(" of ")
 }
 

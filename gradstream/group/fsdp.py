@@ -1,0 +1,130 @@
+"""Workers whose peers compute parts of each mini-batch, and share the memory that the model takes among them.
+
+Theta and the gradient lie in memory once for the group, and peers read and write them there: nothing is gathered, and nothing is
+kept twice. Each peer keeps the optimizer's state of its own part of theta, and steps on that part.
+
+Source: Zhao et al. 2023, "PyTorch FSDP: Experiences on Scaling Fully Sharded Data Parallel"; Rajbhandari et al. 2020, "ZeRO".
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Sequence
+from functools import partial
+from multiprocessing.connection import Connection
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gradstream.group.buckets import BucketChain
+from gradstream.group.memory import GroupMemory
+from gradstream.group.optimizer import GroupOptimizer, OptimizerPart
+from gradstream.group.peers import PeerProblem, Peers, receive_or_pause
+from gradstream.group.pipeline import Receive, StagePipe
+from gradstream.group.problem import GroupProblem
+from gradstream.group.requests import CallOptimizer, MakeOptimizer, MakeStep, Request, Train, Trained
+from gradstream.input.data import Batches
+from gradstream.input.prefetch import Prefetched
+from gradstream.model.flat_model import FlatModel
+from gradstream.model.parts import MicroBatch, Minibatch
+from gradstream.model.usercode import UserCode
+from gradstream.optim.flat import FlatOptimizer, VectorOptimizer
+from gradstream.optim.spec import Optimizer
+from gradstream.spec import JobSpec
+from gradstream.train.problem import Gradient
+
+Ring = Sequence[tuple[Connection, Connection]]
+"""A pipe from each peer to the next one, and from the last to the first: the ends to read and to write."""
+
+
+class FsdpPeerProblem(PeerProblem):
+    def __init__(self, code: UserCode, flat: FlatModel, batches: Batches | Prefetched, memory: GroupMemory, ring: Ring) -> None:
+        super().__init__(code, flat, batches)
+        self._memory, self._ring = memory, ring
+        self._optimizer: OptimizerPart | None = None
+
+    def become(self, number: int, gradient: Tensor) -> None:
+        self._number = number
+        self._chain = bucket_chain(self._flat, gradient, number, self._ring, receive_or_pause)
+
+    def train(self, request: Train) -> Trained:
+        return super().train(request)._replace(late=self._chain.take_late())
+
+    def _backward(self, request: Train) -> Callable[[Tensor], None]:
+        own = range(self._number, request.parts, len(self._ring))
+        return self._chain.adding(super()._backward(request), own, request.parts)
+
+    def _gather(self) -> list[int]:
+        return []  # what was reached is in the sum already
+
+    def answer(self, request: Request) -> Any:
+        match request:
+            case MakeOptimizer():
+                gradient, other = self._memory.vectors
+                self._optimizer = OptimizerPart(self._memory.theta, gradient, other, request)
+                return None
+            case MakeStep():
+                return self._made_optimizer.step(request)
+            case CallOptimizer():
+                return self._made_optimizer.call(request)
+        return super().answer(request)
+
+    @property
+    def _made_optimizer(self) -> OptimizerPart:
+        assert self._optimizer, "the lead makes it first"
+        return self._optimizer
+
+
+class FsdpProblem(GroupProblem):
+    """The lead's, which is peer 0. Its gradient has the bits of `accumulate` in one process."""
+
+    _shared_vectors = 2
+
+    def start_peers(self, spec: JobSpec, label: str, rank: int) -> None:
+        ring = [multiprocessing.Pipe(duplex=False) for _ in range(self._count)]
+        gradient, _ = self._memory.vectors
+        problem = FsdpPeerProblem(self._code, self._flat, self._batches, self._memory, ring)
+        self._peers = Peers(problem, [gradient] * (self._count - 1), spec, label, rank)
+        self._chain = bucket_chain(self._flat, gradient, 0, ring, partial(self._peers.receive, number=self._count - 1))
+        self._flat.gradient = gradient
+        torch.set_num_threads(spec.roles.worker.threads)
+
+    def make_optimizer(self, rule: Optimizer, lr: float) -> VectorOptimizer:
+        """Return an optimizer whose state the peers share out; for plain steps, which keep none, the lead's alone."""
+        if rule.is_plain and rule.clip_norm is None:
+            return FlatOptimizer(self.theta, rule, lr, parameters=self.parameters)
+        gradient, other = self._memory.vectors
+        return GroupOptimizer(self._others, rule, lr, (self.theta, gradient, other), self.parameters)
+
+    def gradient_of(self, taken: Minibatch) -> Gradient:
+        own, working = self._ask_to_train(taken)
+        numbers, parts = range(0, len(taken.shares), self._count), len(taken.shares)
+        loss = self._step(own, self._chain.adding(self._backward(), numbers, parts))
+        answers = [self._take_answer(number) for number in working]
+        gradient, _ = self._memory.vectors
+        places = self._flat.views_of(gradient)
+        for late in (self._chain.take_late(), *(trained.late for trained in answers)):
+            for index, value in late.items():
+                places[index].add_(value.to_dense() if value.is_sparse else value)
+        self._finish(gradient)
+        return Gradient(self._sent_from(gradient), sum((trained.loss for trained in answers), loss), taken.examples)
+
+    def _sent_from(self, gradient: Tensor) -> Tensor:
+        """Return the gradient where it is sent from, if it is pushed as it is."""
+        if self._flat.gradient is not gradient:
+            self._wait_for_push()
+            self._flat.gradient.copy_(gradient)
+        return self._flat.gradient
+
+    def _share_out(self, shares: list[MicroBatch]) -> list[list[MicroBatch]]:
+        return [shares[number :: self._count] for number in range(self._count)]
+
+
+def bucket_chain(flat: FlatModel, gradient: Tensor, number: int, ring: Ring, receive: Receive) -> BucketChain:
+    """Become the peer of this number, and close the ends of pipes that belong to others, so that the end of a neighbour shows."""
+    before, after = ring[number - 1][0], ring[number][1]
+    for end in (end for pair in ring for end in pair):
+        if end is not before and end is not after:
+            end.close()
+    return BucketChain(flat, gradient, StagePipe(before, receive), StagePipe(after, receive))

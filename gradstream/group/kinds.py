@@ -1,0 +1,16 @@
+"""The kinds of groups, by the axis along which their peers differ."""
+
+from __future__ import annotations
+
+from gradstream.group.fsdp import FsdpProblem
+from gradstream.group.problem import GroupProblem
+from gradstream.group.stages import StagesProblem
+from gradstream.spec import JobSpec
+
+
+def kind_of_group(spec: JobSpec) -> type[GroupProblem]:
+    """Return the problem of a worker that is such a group."""
+    group = spec.roles.worker.group
+    if group.stages > 1:
+        return StagesProblem
+    return FsdpProblem if group.fsdp > 1 else GroupProblem
