@@ -184,8 +184,8 @@ def _dealt_behind_a_bound(spec: JobSpec) -> Iterator[Warning]:
     if spec.data.deal == "demand" and gate.mode == "ssp" and spec.roles.worker.count > 1:
         yield Warning(
             "/data/deal",
-            f"Under ssp no worker runs more than {gate.bound} rounds ahead of the slowest one, so the others take over little of what "
-            "a slow worker leaves.",
+            f"Under ssp no worker runs more than {gate.bound} rounds ahead of the slowest one, so the others take over little of "
+            "what a slow worker leaves.",
             "Take gate: asp to end earlier; what a lost worker leaves is dealt again under both.",
         )
 

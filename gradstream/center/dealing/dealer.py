@@ -4,8 +4,8 @@ A function of the log, so all shards deal alike. A join is answered with a grant
 has used up. Mini-batches that a worker has not pushed come back when it leaves, or when its next incarnation joins. Returned
 numbers are dealt first.
 
-At the end grants shrink. A worker that trained s of the last d mini-batches gets no more than that share of the rest. For n equal
-workers this is guided self-scheduling (Polychronopoulos and Kuck 1987): a grant of 1/n of the rest.
+At the end grants shrink. A worker that trained s of the last d mini-batches gets no more than that share of the rest, and none if
+that is less than a half. For n equal workers a grant is 1/n of the rest: guided self-scheduling (Polychronopoulos and Kuck 1987).
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from gradstream.center.entries import ProtocolError
 
 ENDLESS = 2**53
 """Mini-batches of a job that never ends by itself."""
+_SCALE = 1 << 10
+"""Units of a mini-batch where shares are compared, so that quarters of them count."""
 _KEPT_GRANTS = 4
 """Grants of each worker that can be sent again: a worker has at most two responses under way."""
 
@@ -52,7 +54,8 @@ class _Speed:
 
     def add_push(self, steps: int, pushed: int) -> None:
         """Its next push has so many mini-batches, and with it all have pushed `pushed`. Integers, so that one alone has all."""
-        self.steps, self.of = 3 * self.steps // 4 + steps, 3 * self.of // 4 + pushed - self.seen
+        self.steps = 3 * self.steps // 4 + _SCALE * steps
+        self.of = 3 * self.of // 4 + _SCALE * (pushed - self.seen)
         self.seen = pushed
 
 
@@ -143,14 +146,24 @@ class Dealer:
         return self.planned - self._next + len(self._returned)
 
     def _fair(self, rank: int, held: int) -> int:
-        """Return how many mini-batches to deal to a worker that holds so many: at least one if it holds none.
+        """Return how many mini-batches to deal to a worker that holds so many: at least one if it holds none, unless faster workers
+        will have trained the rest before it would end that one.
 
         With them it holds up to `ahead`, and no more than its share of those that are not trained. It gets no more than its share
         of those that are not dealt."""
         speed, untrained = self._speeds[rank], self.planned - self._trained - self._dropped
         undealt = self._undealt
         fair = min(self._ahead - held, undealt * speed.steps // speed.of, untrained * speed.steps // speed.of - held)
-        return min(undealt, max(fair, 0 if held else 1))
+        return min(undealt, max(fair, 0 if held or self._too_late_for(rank, untrained) else 1))
+
+    def _too_late_for(self, rank: int, untrained: int) -> bool:
+        """Return whether this worker's share of the rest is less than half a mini-batch, and one that is twice as fast holds some.
+        That one will come for the rest: the fastest one that holds some is never late."""
+        mine = self._speeds[rank]
+        if 2 * untrained * mine.steps >= mine.of:
+            return False
+        others = (self._speeds[other] for other, numbers in self._granted.items() if numbers and other != rank)
+        return any(other.steps * mine.of >= 2 * mine.steps * other.of for other in others)
 
     def _take_next(self) -> int:
         if self._returned:
