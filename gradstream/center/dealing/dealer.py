@@ -75,6 +75,8 @@ class Dealer:
         """The last grants of each rank, by the entry that they answer."""
         self._joining: set[int] = set()
         """Ranks whose join is not answered yet."""
+        self._unanswered: set[int] = set()
+        """Ranks that have used some up, and have no grant for that yet: those that begin, or wait at the gate."""
         self._resumed: set[int] = set()
         """Ranks of the checkpoint that have not joined yet: they keep what they were granted."""
 
@@ -96,6 +98,7 @@ class Dealer:
     def take_back(self, rank: int) -> None:
         """Take back what this rank was granted and has not pushed."""
         self._return(self._granted.pop(rank, ()))
+        self._unanswered.add(rank)
         self._speeds.pop(rank, None)
 
     def push(self, rank: int, steps: int) -> Sequence[int]:
@@ -106,6 +109,7 @@ class Dealer:
         if steps > len(granted):
             raise ProtocolError(f"worker {rank} pushed {steps} mini-batches, and was granted {len(granted)}")
         self._trained += steps
+        self._unanswered.add(rank)
         if steps:
             self._speeds[rank].add_push(steps, self._trained + self._dropped)
         return [granted.popleft() for _ in range(steps)]
@@ -129,8 +133,9 @@ class Dealer:
         self._joining.discard(rank)
         granted = self._granted.setdefault(rank, deque())
         self._speeds.setdefault(rank, _Speed(1, live, self._trained + self._dropped))
-        more = [self._take_next() for _ in range(self._fair(rank, len(granted)))]
+        more = [self._take_next() for _ in range(self._fair(rank, len(granted)) if rank in self._unanswered else 0)]
         granted.extend(more)
+        self._unanswered.discard(rank)
         sent = self._sent.setdefault(rank, {})
         sent[seq] = grant_of(more if seq else granted)
         for old in sorted(sent)[:-_KEPT_GRANTS]:
@@ -187,6 +192,7 @@ class Dealer:
             "trained": self._trained,
             "dropped": self._dropped,
             "returned": grant_of(sorted(self._returned)),
+            "unanswered": sorted(self._unanswered),
             "granted": {rank: grant_of(numbers) for rank, numbers in self._granted.items()},
             "speeds": {rank: (speed.steps, speed.of, speed.seen) for rank, speed in self._speeds.items()},
         }
@@ -199,4 +205,4 @@ class Dealer:
         self._returned = numbers_of(state["returned"])  # sorted, so a heap
         self._granted = {rank: deque(numbers_of(grant)) for rank, grant in state["granted"].items()}
         self._speeds = {rank: _Speed(*speed) for rank, speed in state["speeds"].items()}
-        self._resumed = set(self._granted)
+        self._unanswered, self._resumed = set(state["unanswered"]), set(self._granted)
