@@ -88,6 +88,7 @@ bench: .venv/.dev backend/page/index.html  ## claims of speed, as ratios measure
 	$(BIN)/python -m benchmarks.exchange
 	$(BIN)/python -m benchmarks.startup
 	$(BIN)/python -m benchmarks.scaling
+	$(BIN)/python -m benchmarks.stragglers
 	$(BIN)/python -m benchmarks.hosts
 	$(BIN)/python -m benchmarks.ingest
 	$(BIN)/python -m benchmarks.charts

@@ -39,7 +39,8 @@ class WorkerReport:
         if order.shared and order.shared.servers and not port.shares:
             reporter.point(metrics.SHARED_MEMORY_SHORTFALL, (2 + order.spec.pipeline) * port.nbytes, rank=order.rank)
         if problem.total_samples:
-            reporter.point(metrics.SHARE, problem.total, rank=order.rank)
+            mean = -(-problem.planned // order.spec.roles.worker.count)
+            reporter.point(metrics.SHARE, mean if problem.planned else problem.total, rank=order.rank)
         reporter.point(metrics.CORES, physical_cores(), rank=order.rank)
         self._last = time.perf_counter()
         self._rate = Rate()

@@ -104,8 +104,8 @@ def _find_slow(kept: Folded) -> Found:
 def _describe_slow(kept: Folded, gate: Gate, found: Found) -> Iterator[Alert]:
     for rank, factor in sorted(found.items()):
         finished = 0 if rank in kept.remaining.left else len(kept.remaining.left)
-        workers, follows = len(kept.remaining.shares), kept.passes.follows
-        sentence = alerts.slow_sentence(rank, factor, gate, finished, workers, follows=follows)
+        how = {"follows": kept.passes.follows, "dealt": bool(kept.remaining.dealt)}
+        sentence = alerts.slow_sentence(rank, factor, gate, finished, len(kept.remaining.shares), **how)
         yield Alert(sentence, _SERVER, {"rank": rank, "slower": factor})
 
 

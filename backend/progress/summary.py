@@ -8,7 +8,7 @@ from typing import Any
 from backend.progress.alert_rules import shown_alerts
 from backend.progress.curve import LossCurve
 from backend.progress.state import EVAL, USUAL_SCORES, Folded, mean_loss, mean_staleness
-from gradstream.api.progress import Headway, Progress
+from gradstream.api.progress import DealtBatches, Headway, Progress
 from gradstream.gate import Gate
 
 _ROW, _NUMBER = 2048, 24
@@ -38,6 +38,7 @@ def shown(state: dict[str, Any], gate: Gate) -> Progress:
         alerts=shown_alerts(kept, gate),
         first_step_at=kept.first_step_at,
         exchange=kept.figures.exchange(),
+        dealt=DealtBatches(**kept.remaining.dealt) if len(kept.remaining.dealt) == len(DealtBatches.model_fields) else None,
         shards=list(kept.figures.loads()),
     )
 

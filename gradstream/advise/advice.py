@@ -60,7 +60,8 @@ def advise(spec: JobSpec, measured: Measurement, machines: Machines) -> Advice:
     calm, slower = _calm(spec, measured)
     choice, reasons = _choice(spec, calm, look)
     lr, last = _rate(choice, measured)
-    return Advice(job, strategies, choice, lr, [*slower, *reasons, *_without_servers(choice.spec), *last])
+    more = [*_without_servers(choice.spec), *_dealt(choice.spec, machines)]
+    return Advice(job, strategies, choice, lr, [*slower, *reasons, *more, *last])
 
 
 def _calm(spec: JobSpec, measured: Measurement) -> tuple[float, list[str]]:
@@ -128,6 +129,22 @@ def _without_servers(spec: JobSpec) -> Iterator[str]:
     yield "If all workers run on one machine, roles.server.count: 0 trains to the same bits, and no server takes a core."
 
 
+def _dealt(spec: JobSpec, machines: Machines) -> Iterator[str]:
+    """Name the slow workers that a choice need not wait for at its end."""
+    workers = spec.roles.worker.count
+    slow = [rank for rank in range(workers) if machines.speeds.slow(rank, workers)]
+    if not slow or spec.data.deal == "demand":
+        return
+    try:
+        JobSpec.model_validate(spec.model_dump(mode="json") | {"data": {**spec.data.model_dump(mode="json"), "deal": "demand"}})
+    except ValidationError:
+        return
+    yield (
+        f"With data.deal: demand the others train what {len(slow)} slow worker{'s' * (len(slow) > 1)} would; with fixed shares the "
+        "job lasts as long as the slowest one. The data set has to be map-style."
+    )
+
+
 def takes(spec: JobSpec, codec: str) -> bool:
     """The job file would be valid with this codec."""
     if codec == spec.codec.name:
@@ -149,10 +166,11 @@ def _variant(spec: JobSpec, strategy: dict[str, Any]) -> JobSpec | None:
     threads = spec.roles.worker.hogwild if STRATEGIES[name].hogwild else 1
     worker = {**whole["roles"]["worker"], "count": workers, "hogwild": threads}
     codecs, optimizers = (whole["codec"], {"name": "raw"}), (same, {"name": "sgd"})
-    for servers, codec, optimizer, chosen in product((spec.roles.server.count, 1), codecs, optimizers, (gate, None)):
+    deals = dict.fromkeys((spec.data.deal, "shares"))
+    for servers, codec, optimizer, chosen, deal in product((spec.roles.server.count, 1), codecs, optimizers, (gate, None), deals):
         roles = {"worker": worker, "server": {"count": servers}}
         changed = {**whole, "strategy": {"lr": rate(spec), **strategy}, "roles": roles, "codec": codec}
-        changed |= {"optimizer": optimizer, "gate": chosen}
+        changed |= {"optimizer": optimizer, "gate": chosen, "data": {**whole["data"], "deal": deal}}
         try:
             return JobSpec.model_validate(changed)
         except ValidationError:

@@ -179,6 +179,17 @@ def _dropped(spec: JobSpec) -> Iterator[Warning]:
         )
 
 
+def _dealt_behind_a_bound(spec: JobSpec) -> Iterator[Warning]:
+    gate = spec.effective_gate
+    if spec.data.deal == "demand" and gate.mode == "ssp" and spec.roles.worker.count > 1:
+        yield Warning(
+            "/data/deal",
+            f"Under ssp no worker runs more than {gate.bound} rounds ahead of the slowest one, so the others take over little of "
+            "what a slow worker leaves.",
+            "Take gate: asp to end earlier; what a lost worker leaves is dealt again under both.",
+        )
+
+
 def _window_beyond_the_run(spec: JobSpec) -> Iterator[Warning]:
     window, steps = spec.strategy.steps_per_push(), spec.stop.steps
     if window is None or steps is None or steps >= window or spec.strategy.workers == 1:
@@ -236,6 +247,7 @@ _RULES: tuple[Callable[[JobSpec], Iterator[Warning]], ...] = (
     _total_momentum,
     _late_outer_steps,
     _dropped,
+    _dealt_behind_a_bound,
     _window_beyond_the_run,
     _average_of_the_start,
     _longer_than_the_run,

@@ -33,13 +33,33 @@ class Headway(ApiModel):
     )
 
 
+class DealtBatches(ApiModel):
+    """Mini-batches that the servers deal on demand: planned = trained + dropped + outstanding + returned + left."""
+
+    planned: int = Field(description="Mini-batches of the job")
+    trained: int = Field(description="In pushes that counted")
+    dropped: int = Field(description="In pushes that held a NaN or an infinity; they are not dealt again")
+    outstanding: int = Field(description="Dealt to a worker that has not pushed them yet")
+    returned: int = Field(description="Left by a lost worker, waiting to be dealt again")
+    left: int = Field(description="Not dealt so far")
+
+    @property
+    def phrase(self) -> str:
+        """Say where they are; a count that is 0 is left out, but that of trained ones."""
+        counts = {name: getattr(self, name) for name in ("dropped", "outstanding", "returned", "left")}
+        others = "".join(f" + {count:,} {name}" for name, count in counts.items() if count)
+        return f"{self.planned:,} planned = {self.trained:,} trained{others}"
+
+
 class Progress(Headway):
     """How far training is, from the metrics."""
 
     epoch_samples: int | None = Field(None, description="Samples of one pass over the training data; null: not known")
     version: int = Field(0, description="Updates so far")
     seconds_left: float | None = Field(
-        None, description="Seconds until the slowest worker has trained its share, at its recent speed; null: not known"
+        None,
+        description="Seconds until the slowest worker has trained its share, at its recent speed, or all workers the rest of dealt "
+        "mini-batches; null: not known",
     )
     seconds_left_low: float | None = Field(
         None,
@@ -59,4 +79,7 @@ class Progress(Headway):
     alerts: list[str] = Field(default_factory=list, description="Problems of the training with their remedies, one sentence each")
     first_step_at: datetime | None = Field(None, description="Time of the first update")
     exchange: Exchange | None = Field(None, description="Cost per push; null before the first")
+    dealt: DealtBatches | None = Field(
+        None, description="Mini-batches by where they are; null: each worker has a fixed share (`data.deal: shares`)"
+    )
     shards: list[ShardLoad] = Field(default_factory=list, description="Load of each server")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
+from gradstream.center.dealing.grants import Grant
 from gradstream.center.positions import Position
 
 if TYPE_CHECKING:
@@ -83,6 +84,8 @@ class Init(Struct, frozen=True, array_like=True, tag="init"):
     """Samples that all workers train, if nothing stops them; 0: not known."""
     tables: tuple[tuple[str, int], ...] = ()
     """Name and width of each embedding table of the model."""
+    planned: int = 0
+    """Mini-batches of the job, which the servers deal to workers on demand; 0: each worker has a fixed share."""
 
 
 class Join(Struct, frozen=True, array_like=True, tag="join"):
@@ -233,6 +236,8 @@ class Response(Struct, frozen=True, array_like=True):
     """This shard's slice of the vector. A center is theta itself, not a copy: read it before the next entry."""
     moved: float | None = None
     """For a sampled push: this shard's part of the squared distance between the center and its base, or NOT_FINITE."""
+    grant: Grant = ()
+    """With the answer to a join or a push: mini-batches that are dealt to the worker."""
 
     def shared(self) -> Response:
         """Return the response without this shard's own part: the same on every shard."""

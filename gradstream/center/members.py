@@ -108,6 +108,11 @@ class Members(dict[int, Member]):
         if not self._at_clock[clock]:
             del self._at_clock[clock]
 
+    def is_news(self, rank: int, incarnation: int, seq: int) -> bool:
+        """Return whether this entry is the next one of a live incarnation: False for a repeat, and for a zombie."""
+        member = self.get(rank)
+        return member is not None and member.incarnation == incarnation and member.seq < seq
+
     def first_sight(self, rank: int, incarnation: int, seq: int) -> bool:
         """For an entry of an incarnation that is over, return whether it is new: False for a repeat."""
         if seq <= self._last_seqs.get((rank, incarnation), 0):

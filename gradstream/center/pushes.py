@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from torch import Tensor
 
+from gradstream.center.dealing.dealer import Dealer
 from gradstream.center.entries import Lookup, Payload, ProtocolError, Pull, Push, Saved
 from gradstream.center.gate import GateKeeper
 from gradstream.center.ledger import Decision, Ledger, PushOutcome, Reason
@@ -21,19 +22,20 @@ from gradstream.spec import JobSpec
 
 
 class Pushes:
-    """`gate`, `waiting` and `drift` are the shard's."""
+    """All that it is given is the shard's."""
 
     def __init__(
-        self, spec: JobSpec, members: Members, gate: GateKeeper, waiting: WaitingRanks, responses: Responses, drift: Drift | None
+        self,
+        spec: JobSpec,
+        members: Members,
+        gate: GateKeeper,
+        waiting: WaitingRanks,
+        responses: Responses,
+        drift: Drift | None,
+        dealer: Dealer,
     ) -> None:
-        self._spec, self._members, self._gate, self._waiting, self._responses, self._drift = (
-            spec,
-            members,
-            gate,
-            waiting,
-            responses,
-            drift,
-        )
+        self._spec, self._members, self._gate, self._waiting, self._responses = spec, members, gate, waiting, responses
+        self._drift, self._dealer = drift, dealer
         self.ledger, self.observed, self.passes = Ledger(), ObservedPushes(), PassClock()
         self.decisions: list[Decision] = []
         """Decisions on pushes that the current entry led to."""
@@ -44,12 +46,14 @@ class Pushes:
         if push.rank in self._gate.pending:
             raise ProtocolError(f"worker {push.rank} pushed twice in one round: under bsp, a strategy's round makes one push")
         self.ledger.pushed(push.rank)
+        numbers = self._dealer.push(push.rank, push.steps)
         self.passes.hold(push.rank, payload.passes_over)
         rows = of_kind(RowGradients, payload.rows)
         if center.tables:
             center.tables.check_push(rows)
         if not push.finite or self._gate.late(push, center.version):
             self._drop_rows(rows)
+            self._dealer.drop(numbers, again=push.finite)
             if self._drift:
                 self._drift.give_up(push.rank)
             self._decide(push, "dropped", reason=self._why_dropped(push))

@@ -9,6 +9,8 @@ import torch
 from msgspec.structs import replace
 from torch import Tensor
 
+from gradstream.center.dealing.dealer import Dealer
+from gradstream.center.dealing.grants import Grant
 from gradstream.center.entries import EVALUATOR, Outcome, Payload, ProtocolError, Push, Rejected, Response
 from gradstream.center.evaluations import KeptCenter
 from gradstream.center.members import Members
@@ -30,11 +32,11 @@ class Held(NamedTuple):
 
 
 class Responses:
-    def __init__(self, members: Members) -> None:
+    def __init__(self, members: Members, dealer: Dealer) -> None:
         self.center: Center | None = None
         self.written: list[Response] = []
         """Responses to the entry that the shard is handling."""
-        self._members = members
+        self._members, self._dealer = members, dealer
         self._asks: dict[int, Mapping[str, RowKeys]] = {}
         """Keys that the newest push of each rank asks for, until its response."""
 
@@ -79,7 +81,10 @@ class Responses:
 
     def resend_center(self, rejected: Rejected) -> None:
         """Send the center anew, at its current version, instead of the one that was lost. `moved` is not sent twice."""
-        self.center_to(rejected.rank, rejected.seq, rejected.outcome, go=rejected.go, instead_of=rejected.version)
+        rank, seq = rejected.rank, rejected.seq
+        self.center_to(rank, seq, rejected.outcome, go=rejected.go, instead_of=rejected.version)
+        if seq or rejected.outcome == "ok":
+            self._add_grant(self._dealer.granted_with(rank, seq))
 
     def rows_to(self, rank: int, incarnation: int, seq: int, wanted: Mapping[str, RowKeys]) -> None:
         """Send the rows of these keys. Raises: ProtocolError: the model has no tables."""
@@ -111,6 +116,13 @@ class Responses:
         else:
             self._answer_push(push, held, go=go)
             self._add_asked_rows(rank)
+        if held.outcome != "go":
+            self._add_grant(self._dealer.grant(rank, push.seq if push else 0, len(self._members)))
+
+    def _add_grant(self, grant: Grant) -> None:
+        """Add it to the response written last."""
+        if grant:
+            self.written[-1] = replace(self.written[-1], grant=grant)
 
     def _answer_push(self, push: Push, held: Held, *, go: bool) -> None:
         incarnation = self._members[push.rank].incarnation

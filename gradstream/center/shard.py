@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from gradstream.center.checkpoint_making import CheckpointMaking
+from gradstream.center.dealing.dealer import Dealer
 from gradstream.center.entries import (
     EVALUATOR,
     FINAL_CHECKPOINT,
@@ -87,11 +88,12 @@ class Shard:
         self._waiting = WaitingRanks(self._gate, self.members)
         self._drift = Drift(spec) if Drift.is_worth_it(spec) else None
         self._stopping = False
-        self._responses = Responses(self.members)
+        self.dealer = Dealer(spec.batches_ahead)
+        self._responses = Responses(self.members, self.dealer)
         self._watchers = Watchers(self._responses)
         self._resending = Resending(self.members, self._responses, self._watchers)
         mine = spec, self.members, self._gate, self._waiting, self._responses
-        self._pushes = Pushes(*mine, self._drift)
+        self._pushes = Pushes(*mine, self._drift, self.dealer)
         self._checkpoint_making = CheckpointMaking(*mine, self._watchers)
         self._checkpoints, self.ledger = self._checkpoint_making.schedule, self._pushes.ledger
         self.observed, self.passes = self._pushes.observed, self._pushes.passes
@@ -107,7 +109,7 @@ class Shard:
         match entry:
             case Init() if self.center is None and payload is not None:
                 buffers = payload.buffers and CenterBuffers(payload.buffers)
-                length = entry.epoch_samples, entry.total_samples
+                length, self.dealer.planned = (entry.epoch_samples, entry.total_samples), entry.planned
                 tables = self._hosting.new_tables(dict(entry.tables), entry.epoch_samples)
                 theta = payload.x.clone()
                 told: dict[str, Any] = {"run_length": length, "tables": tables, "parameters": payload.parameters}
@@ -144,11 +146,10 @@ class Shard:
     def is_news(self, entry: Entry) -> bool:
         """Return whether `handle` will act on this entry and read its payload. False for a repeat, and for an entry of an
         incarnation that is over."""
+        if isinstance(entry, Push | Pull | Lookup | Saved) and entry.rank == EVALUATOR:
+            return self._watchers.is_news(entry.incarnation, entry.seq)
         if isinstance(entry, Push | Pull | Lookup | Saved):
-            if entry.rank == EVALUATOR:
-                return self._watchers.is_news(entry.incarnation, entry.seq)
-            member = self.members.get(entry.rank)
-            return member is not None and member.incarnation == entry.incarnation and member.seq < entry.seq
+            return self.members.is_news(entry.rank, entry.incarnation, entry.seq)
         if isinstance(entry, Rejected):
             return self._resending.is_news(entry)
         return not isinstance(entry, Init) or self.center is None
@@ -160,6 +161,7 @@ class Shard:
             self._watchers.join(join.incarnation)
         elif self.members.join(join):
             self._forget(join.rank)
+            self.dealer.join(join.rank)
             self._waiting.add(join.rank, Held())
             making = self._checkpoints.making
             self._settle()  # so that who may begin has its center before it is asked to save its state
@@ -177,6 +179,7 @@ class Shard:
         if self.members.leave(leave):
             self._waiting.drop(leave.rank)
             self._forget(leave.rank)
+            self.dealer.take_back(leave.rank)
         if self.members.left[leave.rank].why == "lost" and self.spec.effective_on_worker_loss == "restart":
             self._checkpoints.give_up()
             self._checkpoints.barred = True
@@ -256,9 +259,6 @@ class Shard:
         if made:
             self._out.checkpoint = made
 
-    def _center(self) -> Center:
-        return self._responses.there()
-
     def _adopt(self, center: Center) -> None:
         self.center = self._responses.center = center
         self._watchers.has_tables = center.tables is not None
@@ -274,13 +274,13 @@ class Shard:
         """Return all that a new attempt needs to continue with the same numbers: tensors and plain values, a copy. `rows`: False
         leaves those of tables out."""
         state = {
-            "center": self._center().state(rows=rows),
+            "center": self._responses.there().state(rows=rows),
             "members": self.members.state(),
             "ledger": self.ledger.state(),
             "gate": self._gate.state(),
             "evaluations": self._watchers.queue and self._watchers.queue.state(),
         }
-        counted = {"observed": self.observed.state(), "passes": self.passes.state()}
+        counted = {"observed": self.observed.state(), "passes": self.passes.state(), "dealer": self.dealer.state()}
         return state | {key: value for key, value in counted.items() if value}
 
     def load(self, state: dict[str, Any], rows: Iterable[StoredRows] = (), parameters: tuple[ParameterShape, ...] = ()) -> None:
@@ -294,5 +294,6 @@ class Shard:
         self._gate.load(state["gate"], self._device)
         self.observed.load(state.get("observed"))
         self.passes.load(state.get("passes"))
+        self.dealer.load(state.get("dealer"))
         if self._watchers.queue:
             self._watchers.queue.load(state.get("evaluations"), self._device)

@@ -14,6 +14,7 @@ from typing import Any, Protocol, cast
 import torch
 from torch.utils.data import Dataset, IterableDataset
 
+from gradstream.center.dealing.dealer import ENDLESS
 from gradstream.center.positions import Place
 from gradstream.data.followed import FollowedFolder
 from gradstream.data.kafka_topic.topic import KafkaTopic
@@ -32,10 +33,6 @@ from gradstream.spec import JobSpec
 
 class DatasetTooSmall(Exception):
     """There is not at least one example for every worker."""
-
-
-ENDLESS = 2**53
-"""Mini-batches of a worker whose job never ends by itself."""
 
 
 class Feed(Protocol):
@@ -105,16 +102,25 @@ class Batches:
         """Mini-batches come in an order of their own."""
         self._feed = _feed(dataset, spec, rank, batching)
         self._batch, self._drop_last = spec.batch_size, batching.drop_last
-        shares = [self._feed.share(r) for r in range(spec.roles.worker.count)]
+        deals = spec.data.deal == "demand"
+        shares = [self._feed.share(r) for r in range(1 if deals else spec.roles.worker.count)]
+        if deals and not isinstance(self._feed, Shuffled):
+            raise InvalidWorkload(
+                "data.deal: demand deals mini-batches by their numbers, and an iterable data set has none; set it to shares, or "
+                "give dataset('train') a __len__ and __getitem__"
+            )
         if not all(share is None or self._per_epoch(share) for share in shares):
             raise _too_small([share or 0 for share in shares], self._batch if self._drop_last else 1)
         if None in shares:
             _needs_no_length(spec, followed=isinstance(self._feed, _FOLLOWED))
         self.thread_safe = self._feed.thread_safe
         """`fetch` may be called in a thread beside the model."""
-        self.total = self._total(spec, shares[rank])
-        self.per_epoch = self._per_epoch(shares[rank]) or self.total
-        """Mini-batches in one pass over this rank's share; if that is not known, all."""
+        share = shares[0] if deals else shares[rank]
+        self.total = self._total(spec, share)
+        self.planned = self.total if deals else 0
+        """Mini-batches of all workers, if the servers deal them; else 0."""
+        self.per_epoch = self._per_epoch(share) or self.total
+        """Mini-batches in one pass over this rank's share, or over the whole data if they are dealt; if that is not known, all."""
         self.total_samples = 0 if spec.stop.never else sum(self._samples(self._total(spec, share), share) for share in shares)
         """Samples of the whole run; with an unknown length, those of full batches. 0: it has no end."""
         self.epoch_samples = None if None in shares else sum(self._trained(share or 0) for share in shares)
@@ -141,7 +147,8 @@ class Batches:
         if spec.stop.never:
             return ENDLESS
         by_epochs = math.ceil(spec.stop.epochs * per_epoch) if spec.stop.epochs and per_epoch else None
-        return min(t for t in (by_epochs, spec.stop.steps) if t is not None)
+        by_steps = spec.stop.steps and spec.stop.steps * (spec.roles.worker.count if spec.data.deal == "demand" else 1)
+        return min(t for t in (by_epochs, by_steps) if t is not None)
 
     def _samples(self, total: int, share: int | None) -> int:
         if share is None:

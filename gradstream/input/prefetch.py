@@ -13,20 +13,21 @@ import threading
 import time
 from collections.abc import Callable
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 
-from gradstream.data.source import each
 from gradstream.errors import InvalidWorkload
+from gradstream.input.copied import ReadyBatch, copied, usable
 from gradstream.input.data import Batches
+from gradstream.input.dealt import DealtAhead
 from gradstream.input.fetchers import FetcherLost, Fetchers
 from gradstream.spec import JobSpec
+from gradstream.spec.input import FETCHED_AHEAD
+from gradstream.train.hand import Hand
 
 log = logging.getLogger(__name__)
 
-AHEAD = 2
-"""Mini-batches that are fetched ahead where the job does not say: one under way, one ready."""
 _CHECK_EVERY = 16
 """Mini-batches between two looks at what fetching costs."""
 _SLOW = 1e-3
@@ -53,11 +54,19 @@ class Prefetched:
                 "data.processes: 0 means a thread, which shares the model's random numbers with what dataset('train') draws; "
                 "set it to 1, or derive the data set from gradstream.data.Source or Stream"
             )
+        if batches.planned and spec.data.prefetch and not batches.thread_safe:
+            raise InvalidWorkload(
+                "data.prefetch: a process would fetch ahead what dataset('train') draws, and dealt mini-batches are fetched by a "
+                "thread; remove it, set data.deal: shares, or derive the data set from gradstream.data.Source"
+            )
         self.total, self.per_epoch, self.total_samples = batches.total, batches.per_epoch, batches.total_samples
         self.epoch_samples = batches.epoch_samples
-        self.followed = batches.followed
+        self.followed, self.planned = batches.followed, batches.planned
+        self.hand: Hand | None = None
+        """The numbers of the mini-batches that come next; None: one after the other."""
         self._watch = _Watch()
         self._ahead: _Ahead | None = None
+        self._dealt: DealtAhead | None = None
         self._next = -1
         self._prepared: tuple[int, tuple[Any, int]] | None = None
         """The position of the next mini-batch, and the source of mini-batches from there."""
@@ -66,6 +75,7 @@ class Prefetched:
         """Fetch this mini-batch now, while the worker waits for an answer, if that is fast and `take` would have to do it.
         An error shows when the worker takes the mini-batch."""
         alone = self._batches.thread_safe and not self._batches.streams and self._data.prefetch is None and self._ahead is None
+        alone = alone and self._dealt is None
         if not alone or not self._watch.fast or self._prepared or position >= self.total or self._wanted(device):
             return
         began = time.perf_counter()
@@ -86,6 +96,9 @@ class Prefetched:
             taken = self._batches.take(position, device)
             self._watch.saw(began, time.perf_counter())
             return taken
+        if self.planned:
+            self._dealt = self._dealt or DealtAhead(self._batches.fetch, self._depth, device)
+            return self._dealt.take(position, self.hand.ahead(self._depth + 1) if self.hand else ())
         if self._ahead is None or position != self._next:  # the first time, or a worker that goes on somewhere else
             self.close()
             self._ahead = self._started(position, device)
@@ -97,6 +110,9 @@ class Prefetched:
         if self._ahead:
             self._ahead.close()
             self._ahead = None
+        if self._dealt:
+            self._dealt.close()
+            self._dealt = None
 
     def _wanted(self, device: torch.device) -> bool:
         """Return whether to fetch ahead: as the job says, else if fetching is slow. Processes are used only if the job asks."""
@@ -113,8 +129,12 @@ class Prefetched:
             log.warning("waiting for data takes a good part of the time; 'data: {processes: 1}' in the job file fetches ahead")
         return self._batches.thread_safe
 
+    @property
+    def _depth(self) -> int:
+        return self._data.prefetch or FETCHED_AHEAD
+
     def _started(self, position: int, device: torch.device) -> _Ahead:
-        ahead, processes = self._data.prefetch or AHEAD, self._data.processes
+        ahead, processes = self._depth, self._data.processes
         if processes is None:
             processes = 0 if self._batches.thread_safe else 1
         if processes:
@@ -149,13 +169,6 @@ class _Watch:
         self._took.clear()
 
 
-class _Ready(NamedTuple):
-    batch: Any
-    examples: int
-    copied: torch.cuda.Event | None
-    """The event that ends the copy to the GPU, if there is one."""
-
-
 class _Ahead:
     """A thread that fetches up to `ahead` mini-batches before they are asked for, in their order."""
 
@@ -169,7 +182,7 @@ class _Ahead:
         on_close: Callable[[], None],
     ) -> None:
         self._fetch, self._device, self._on_close = fetch, device, on_close
-        self._ready: queue.Queue[_Ready | BaseException] = queue.Queue(max(1, ahead - 1))  # one more is in the thread's hand
+        self._ready: queue.Queue[ReadyBatch | BaseException] = queue.Queue(max(1, ahead - 1))  # one more is in the thread's hand
         self._closed = False
         self._thread = threading.Thread(target=self._work, args=(start, total), name="prefetch", daemon=True)
         self._thread.start()
@@ -185,11 +198,7 @@ class _Ahead:
                     raise FetcherLost("the thread that fetches mini-batches has ended") from None
         if isinstance(ready, BaseException):
             raise ready
-        if ready.copied is not None:
-            here = torch.cuda.current_stream(self._device)
-            here.wait_event(ready.copied)
-            each(ready.batch, lambda tensor: tensor.record_stream(here))
-        return ready.batch, ready.examples
+        return usable(ready, self._device)
 
     def close(self) -> None:
         """Waits for the mini-batch that is being fetched. Raises: FetcherLost: it does not come."""
@@ -210,25 +219,16 @@ class _Ahead:
         for position in range(start, total):
             try:
                 batch, examples = self._fetch(position)
-                ready: _Ready | BaseException = _copied(batch, examples, self._device, stream)
+                ready: ReadyBatch | BaseException = copied(batch, examples, self._device, stream)
             except BaseException as error:  # user code may raise anything; the worker raises it where it waits
                 ready = error
             self._put(ready)
             if self._closed or isinstance(ready, BaseException):
                 return
 
-    def _put(self, ready: _Ready | BaseException) -> None:
+    def _put(self, ready: ReadyBatch | BaseException) -> None:
         while not self._closed:
             try:
                 return self._ready.put(ready, timeout=_STEP)
             except queue.Full:
                 continue  # the model computes
-
-
-def _copied(batch: Any, examples: int, device: torch.device, stream: torch.cuda.Stream | None) -> _Ready:
-    """On its way to the GPU beside what is computed there: from pinned memory, on a stream of its own."""
-    if stream is None:
-        return _Ready(batch, examples, None)
-    with torch.cuda.stream(stream):
-        moved = each(batch, lambda tensor: tensor.pin_memory().to(device, non_blocking=True))
-        return _Ready(moved, examples, stream.record_event())

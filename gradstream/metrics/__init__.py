@@ -49,7 +49,7 @@ SHARE = define_metric(
     "train/share",
     "Total mini-batches",
     "mini-batches",
-    "Mini-batches of a worker in the whole job, unless it is stopped",
+    "Mini-batches of a worker in the whole job, unless it is stopped; their mean if they are dealt",
     drawn=False,
 )
 ACTIVE = define_metric(
@@ -297,3 +297,4 @@ LEDGER = (PUSHED, APPLIED, DEFERRED, DROPPED, PENDING)
 """Outcomes of a worker's pushes: the first is the sum of the others."""
 REASONS = (DROPPED_STALE, DROPPED_QUORUM, DROPPED_NOT_FINITE, DROPPED_SUPERSEDED)
 """Why pushes of a worker were dropped: `DROPPED` is the sum of these. One that is 0 is not reported."""
+from gradstream.metrics.dealt import DEALT as DEALT  # noqa: E402  # pages list metrics in the order of their definition

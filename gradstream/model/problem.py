@@ -28,6 +28,7 @@ from gradstream.model.parts import Minibatch
 from gradstream.model.usercode import UserCode, blaming
 from gradstream.observations.histograms import Observations
 from gradstream.observations.recording import recording
+from gradstream.train.hand import Hand
 from gradstream.train.problem import Gradient
 
 if TYPE_CHECKING:
@@ -75,10 +76,8 @@ class ModelProblem:
         self._wait_for_push: Callable[[], None] = lambda: None
         self._early: EarlyGradients | None = None
         self._ahead = BatchesAhead(self._fetch, self._name if rows and code.ids else None, self.may_take_early)
-        self.total = batches.total
-        self.per_epoch = batches.per_epoch
-        self.total_samples = batches.total_samples
-        self.epoch_samples = batches.epoch_samples
+        self.total, self.per_epoch, self.planned = batches.total, batches.per_epoch, batches.planned
+        self.total_samples, self.epoch_samples = batches.total_samples, batches.epoch_samples
         self.data_seconds = 0.0
         """Spent waiting for mini-batches, since it was last set to 0."""
         self.on_core = OnCore() if flat.device.type == "cpu" else None
@@ -141,6 +140,10 @@ class ModelProblem:
 
     def descend(self, alpha: float) -> None:
         self._flat.descend(alpha)
+
+    def take_from(self, hand: Hand) -> None:
+        if isinstance(self._batches, Prefetched):
+            self._batches.hand = hand
 
     def prepare(self, position: int) -> None:
         if isinstance(self._batches, Prefetched) and not self._ahead.has(position):

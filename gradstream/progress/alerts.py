@@ -54,10 +54,19 @@ def _busy(one: ProcessSummary) -> float:
 
 
 def slow_sentence(
-    rank: int, factor: float, gate: Gate, finished: int, workers: int, *, follows: bool = False, on_platform: bool = True
+    rank: int,
+    factor: float,
+    gate: Gate,
+    finished: int,
+    workers: int,
+    *,
+    follows: bool = False,
+    dealt: bool = False,
+    on_platform: bool = True,
 ) -> str:
     """`finished`: workers that have trained all of their shares while this one still trains; 0 if it has ended, too.
-    `follows`: the job learns from a folder or a stream that grows. `on_platform`: users can stop the worker alone."""
+    `follows`: the job learns from a folder or a stream that grows. `dealt`: the servers deal mini-batches on demand.
+    `on_platform`: users can stop the worker alone."""
     told = f"worker-{rank} is {factor:.{0 if factor >= 3 else 1}f} times slower than the other workers. "
     if finished and finished == workers - 1:
         told += f"They have finished, and the job waits for worker-{rank} alone. "
@@ -67,14 +76,19 @@ def slow_sentence(
         told += (
             "Each worker trains its own part of the data that comes, so passes close when the slowest one has trained its part. "
         )
+    elif dealt:
+        told += "The others train what it leaves, so it costs the job only its own speed. "
     else:
         told += "Each worker trains a fixed share of the data, so the job ends when the slowest one does. "
     left_out = "its part of all data to come" if follows else "the rest of its share"
+    if dealt:
+        return f"{told}To train faster, run it on a faster machine."
     remedies = [f"stop worker-{rank} on the Workers tab to leave out {left_out}"] if on_platform else []
     if gate.mode == "bsp" and gate.quorum is None:
         remedies += ["set gate.quorum to continue without it", "use adag or dynsgd under asp, where no worker waits"]
     else:
         remedies += ["run it on a faster machine", "train with fewer workers"]
+        remedies += [] if follows else ["set data.deal to demand, so that the others train what it leaves"]
     text = f"{', '.join(remedies[:-1])}{',' * (len(remedies) > 2)} or {remedies[-1]}"
     return f"{told}{text[0].upper()}{text[1:]}."
 

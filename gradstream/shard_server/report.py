@@ -8,10 +8,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gradstream import metrics
+from gradstream.center.dealing.dealer import ENDLESS
 from gradstream.center.ledger import Decision, StarvationDetector
 from gradstream.center.parameters.center import Center
 from gradstream.center.shard import Shard
 from gradstream.metrics import Metric
+from gradstream.metrics.dealt import DEALT
 from gradstream.observations.passes import ClosedPass
 from gradstream.process.order import ProcessOrder
 from gradstream.shard_server.memory_left import memory_left
@@ -123,7 +125,14 @@ class ServerReport:
                 reasons = {metric: getattr(account, metric.name.removeprefix("ledger/")) for metric in metrics.REASONS}
                 accounts |= {metric: count for metric, count in reasons.items() if count}
                 self._reporter.points(accounts, rank=rank, **place)
+            self._report_dealt(place)
             self._report_observed(place)
+
+    def _report_dealt(self, place: dict[str, int]) -> None:
+        """Report who has the mini-batches, if they are dealt on demand."""
+        counts = self._shard.dealer.counts()
+        if counts.planned and counts.planned < ENDLESS:
+            self._reporter.points(dict(zip(DEALT, counts, strict=True)), **place)
 
     def passed(self, passes: Sequence[ClosedPass]) -> None:
         """Report the figures of passes that are over."""

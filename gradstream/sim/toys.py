@@ -10,6 +10,7 @@ from torch import Tensor
 
 from gradstream.center.entries import Buffers
 from gradstream.spec import JobSpec
+from gradstream.train.hand import Hand
 from gradstream.train.problem import Gradient
 
 ENDLESS = 10**9
@@ -33,6 +34,7 @@ class Quadratic:
         self.theta = start
         self.total = spec.stop.steps or ENDLESS
         self.per_epoch = 1
+        self.planned = self.total * spec.roles.worker.count if spec.data.deal == "demand" else 0
         self.total_samples = self.total * spec.batch_size * spec.roles.worker.count
         self.epoch_samples: int | None = None
         self._examples = spec.batch_size
@@ -46,6 +48,9 @@ class Quadratic:
         if self._noise:
             g += self._noise * torch.randn(g.shape, generator=self._generator, dtype=g.dtype)
         return Gradient(g, loss, self._examples)
+
+    def take_from(self, hand: Hand) -> None:
+        """Do nothing: all mini-batches are alike."""
 
     def buffers(self) -> Buffers | None:
         return None

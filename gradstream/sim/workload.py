@@ -34,6 +34,7 @@ from gradstream.model.weights.start import model_without_platform
 from gradstream.observations.histograms import Observations
 from gradstream.process.begin import seed_of
 from gradstream.spec import JobSpec
+from gradstream.train.hand import Hand
 from gradstream.train.problem import Gradient
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ class Randomly:
         self._problem = problem
         self.theta = problem.theta
         self.total, self.per_epoch, self.total_samples = problem.total, problem.per_epoch, problem.total_samples
-        self.epoch_samples = problem.epoch_samples
+        self.epoch_samples, self.planned = problem.epoch_samples, problem.planned
         self._own = _from_seed(seed)
         self._swapped = _Swapped(self)
 
@@ -146,6 +147,9 @@ class Randomly:
 
     def forget_asked_rows(self) -> None:
         self._problem.forget_asked_rows()
+
+    def take_from(self, hand: Hand) -> None:
+        self._problem.take_from(hand)
 
     def take_observations(self) -> Observations | None:
         return self._problem.take_observations()

@@ -37,6 +37,7 @@ def check(spec: JobSpec) -> None:
     _check_optimizers(spec)
     _check_layers(spec)
     _check_pipeline(spec)
+    _check_deal(spec)
     _check_hogwild(spec)
     _check_group(spec)
     _check_arithmetic(spec)
@@ -86,6 +87,25 @@ def _check_pipeline(spec: JobSpec) -> None:
         raise ValueError(f"pipeline: under the gate '{gate.mode}' a worker waits for others; take asp without warm_start")
     if gate.max_staleness is not None and gate.max_staleness <= spec.pipeline:
         raise ValueError("gate.max_staleness: with pipeline 1 every push is at least 1 behind, so 1 drops all; take 2 or more")
+
+
+def _check_deal(spec: JobSpec) -> None:
+    """Refuse what mini-batches dealt on demand cannot have."""
+    if spec.data.deal == "shares":
+        return
+    remedy = "or set data.deal: shares"
+    if spec.effective_gate.mode == "bsp":
+        raise ValueError(f"data.deal: under bsp each round takes as much from every worker; take gate: asp or ssp, {remedy}")
+    if spec.roles.worker.hogwild > 1:
+        raise ValueError(f"data.deal: hogwild threads share out a worker's own mini-batches; remove roles.worker.hogwild, {remedy}")
+    if spec.tables:
+        raise ValueError(f"data.deal: rows of embedding tables are asked for by a worker's own order; remove tables, {remedy}")
+    if spec.counts_passes:
+        raise ValueError(f"data.deal: no worker knows when a pass over dealt data is over; give export no passes, {remedy}")
+    if spec.data.processes:
+        raise ValueError(f"data.deal: dealt mini-batches are fetched by a thread; set data.processes: 0, {remedy}")
+    if spec.data.length is not None:
+        raise ValueError(f"data.deal: data.length is for iterable data, which has no numbers to deal; remove data.length, {remedy}")
 
 
 def _check_hogwild(spec: JobSpec) -> None:

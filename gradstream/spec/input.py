@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from gradstream.spec.part import SpecPart
 from gradstream.spec.values import PassLength, not_too_deep, seconds_of, storable
+
+FETCHED_AHEAD = 2
+"""Mini-batches that a worker fetches ahead by default, where it does."""
 
 
 class WorkloadRef(SpecPart, frozen=True):
@@ -25,7 +28,7 @@ class WorkloadRef(SpecPart, frozen=True):
 
 
 class Data(SpecPart, frozen=True):
-    """The fetching of mini-batches. It changes neither their order nor their contents."""
+    """The mini-batches of the workers: who trains which, and how they are fetched."""
 
     prefetch: int | None = Field(
         None,
@@ -45,6 +48,12 @@ class Data(SpecPart, frozen=True):
         None,
         description="Length of one pass over an iterable data set, in examples; default: its len(). For a folder that grows: "
         "examples, or a time of events (5m); default: a file",
+    )
+
+    deal: Literal["shares", "demand"] = Field(
+        "shares",
+        description="shares: each worker trains a fixed share of the data; demand: the servers deal mini-batches to workers as "
+        "they push, so that the others take over what a slow or lost worker leaves",
     )
 
     @property

@@ -15,7 +15,7 @@ from gradstream.optim.schedule import AnySchedule, Constant
 from gradstream.optim.spec import AnyOptimizer, Optimizer, Sgd
 from gradstream.spec import combinations
 from gradstream.spec.cadence import Checkpointing, Evaluate, Exporting
-from gradstream.spec.input import Data, WorkloadRef
+from gradstream.spec.input import FETCHED_AHEAD, Data, WorkloadRef
 from gradstream.spec.part import SpecPart
 from gradstream.spec.roles import Roles
 from gradstream.spec.start import StartFrom
@@ -173,6 +173,14 @@ class JobSpec(SpecPart, frozen=True):
         shares nothing among threads. A pipeline of s stages idles at both ends of m micro-batches: s m / (m + s - 1)."""
         threads, group = self.roles.worker.hogwild if self.strategy.hogwild else 1, self.roles.worker.group
         return threads * group.parts * group.stages * self.accumulate / (self.accumulate + group.stages - 1)
+
+    @property
+    def batches_ahead(self) -> int:
+        """Mini-batches that a worker holds under `data.deal: demand`: those of its round, of the next one if that begins before the
+        response to its push, and those that it fetches ahead."""
+        rounds = 2 if self.pipeline or self.strategy.reads_left else 1
+        fetched = FETCHED_AHEAD if self.data.prefetch is None else self.data.prefetch
+        return rounds * (self.strategy.steps_per_push() or 1) + fetched
 
     @property
     def drops_overflows(self) -> bool:

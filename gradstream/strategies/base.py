@@ -181,6 +181,8 @@ class Strategy(BoundedPart, frozen=True):
     pulls_every_round: ClassVar[bool] = True
     """Each round starts with `ps.pull(w.theta)`, so the response to a push brings the center: after its push, a round leaves theta
     alone, as the next center may be arriving there. False: the round pulls when it wants."""
+    reads_left: ClassVar[bool] = False
+    """A round goes by `w.left`. Under `data.deal: demand` its worker then holds the mini-batches of the next round, too."""
     responds: ClassVar[bool] = False
     """`apply` makes the response to each push (`u.response`)."""
     uses_lr_beside_optimizer: ClassVar[bool] = False

@@ -25,6 +25,7 @@ class Geo(Strategy, frozen=True):
 
     name: Literal["geo"] = "geo"
     gates: ClassVar[frozenset[Mode]] = frozenset({"bsp", "asp"})
+    reads_left: ClassVar[bool] = True
     pulls_every_round: ClassVar[bool] = False
     optimizers: ClassVar[frozenset[Side]] = frozenset({"worker"})
     hogwild: ClassVar[Hogwild | None] = "steps"

@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from gradstream.center.entries import Response
 from gradstream.center.positions import Position, place_at, position_at, taken_at
-from gradstream.train.problem import Follows, HasPlace, Problem
+from gradstream.train.hand import Hand
+from gradstream.train.problem import Dealt, Follows, HasPlace, Problem
 
 
 class BatchCount:
@@ -15,8 +17,13 @@ class BatchCount:
     def __init__(self, problem: Problem) -> None:
         self._problem, self._follows = problem, problem if isinstance(problem, Follows) else None
         self._placed = problem if isinstance(problem, HasPlace) else None
+        self.planned = problem.planned if isinstance(problem, Dealt) else 0
+        """Mini-batches of the job that the servers deal on demand; 0: this worker has a fixed share."""
+        self._hand = Hand() if self.planned else None
+        if self._hand and isinstance(problem, Dealt):
+            problem.take_from(self._hand)
         self.t = 0
-        """Mini-batches taken so far, over all incarnations of this rank: the number of the next one."""
+        """Mini-batches taken so far, over all incarnations of this rank."""
         self.steps = 0
         """Mini-batches since the last push."""
         self.compute_seconds = 0.0
@@ -34,8 +41,19 @@ class BatchCount:
             self._placed.go_to(self.t, place_at(position))
 
     @property
+    def number(self) -> int:
+        """The number of the next mini-batch: in this rank's share, or in the whole data if mini-batches are dealt."""
+        return self._hand.number if self._hand is not None else self.t
+
+    @property
     def done(self) -> bool:
-        return self.t >= self._problem.total
+        """No mini-batch is left of this rank's share, or of those that it was dealt so far."""
+        return not self._hand if self._hand is not None else self.t >= self._problem.total
+
+    @property
+    def awaits_grant(self) -> bool:
+        """The worker holds no mini-batch, and a response is to come that may bring some."""
+        return self._hand is not None and not self._hand and self._hand.awaits_grant
 
     @property
     def must_wait(self) -> bool:
@@ -49,12 +67,12 @@ class BatchCount:
 
     @property
     def has_work(self) -> bool:
-        """True if mini-batches are left to train, or trained ones to push."""
-        return not self.done or self.steps > 0
+        """True if mini-batches are left to train, or may be, or if trained ones are left to push."""
+        return not self.done or self.steps > 0 or self.awaits_grant
 
     @property
     def left(self) -> int:
-        return max(0, self._problem.total - self.t)
+        return len(self._hand) if self._hand is not None else max(0, self._problem.total - self.t)
 
     @property
     def epoch(self) -> int:
@@ -64,11 +82,26 @@ class BatchCount:
     def add_batch(self) -> None:
         self.t += 1
         self.steps += 1
+        if self._hand is not None:
+            self._hand.take()
 
-    def post(self) -> int:
-        """Count the mini-batches since the last push as pushed, and return their number."""
+    def post(self, seq: int) -> int:
+        """Count the mini-batches since the last push as those of push `seq`, and return their number."""
         steps, self.steps = self.steps, 0
+        if self._hand is not None:
+            self._hand.expect(seq)
         return steps
+
+    def receive_grant(self, response: Response) -> None:
+        """Take the mini-batches that a response brings."""
+        if self._hand is not None:
+            self._hand.receive(response)
+
+    def load(self, taken: int, steps: int) -> None:
+        """Continue from a checkpoint: so many were taken, and so many of them are not pushed."""
+        self.t, self.steps = taken, steps
+        if self._hand is not None:
+            self._hand.skip = steps
 
     def untimed(self, wait: Callable[[], None]) -> Callable[[], None]:
         """Return `wait` for use in the midst of a gradient: its seconds are left out of `compute_seconds`."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from torch import Tensor
 
-from gradstream.center.entries import Buffers, Init, Join, Leave, Lookup, Payload, Pull, Push, Response, Saved, Want
+from gradstream.center.entries import Init, Join, Leave, Lookup, Payload, Pull, Push, Response, Saved, Want
 from gradstream.center.tables.payload import RowKeys
 from gradstream.codecs.coding import Residual
 from gradstream.errors import PlaneLost
@@ -24,17 +24,10 @@ from gradstream.train.push_buffer import PushBuffer, norm_of
 from gradstream.train.replica import LossNotFinite, Replica
 from gradstream.train.row_requests import RowRequests
 from gradstream.train.tickets import Ticket, Tickets
+from gradstream.train.worker_model import NextCenter
 
 _LOOK_FOR_DATA = 0.5
 """Seconds between two looks for data that has not come yet."""
-
-
-class _NextCenter(NamedTuple):
-    """The center that the next pull gives."""
-
-    x: Tensor
-    version: int
-    buffers: Buffers | None
 
 
 class Link:
@@ -43,7 +36,7 @@ class Link:
         self._strategy, self._gate, self._pipeline = spec.strategy, spec.effective_gate, spec.pipeline
         self._fails_on_nan = spec.on_nan == "fail" and not spec.drops_overflows
         self._buffer, self._tickets = PushBuffer(spec, port, w.theta), Tickets()
-        self._next_center: _NextCenter | None = None
+        self._next_center: NextCenter | None = None
         self._base = 0
         """The version that the next push was computed from."""
         self._go = False
@@ -104,7 +97,7 @@ class Link:
         self._wait_for_push()
         began = time.perf_counter()
         self._buffer.fill(self._tickets.next_seq, x)
-        steps, examples = self._w.batches.post(), self._w.samples.post()
+        steps, examples = self._w.batches.post(self._tickets.next_seq), self._w.samples.post()
         push = Push(
             self._rank,
             self._incarnation,
@@ -163,7 +156,8 @@ class Link:
         """Join the job. `theta`: propose it as theta_0. `resumed`: continue from this state instead of from the center."""
         if theta is not None:
             tables = tuple(sorted(self._w.model.tables.items()))
-            self._port.send(Init(self._rank, self._incarnation, *self._w.samples.run_length, tables), theta)
+            run_length, planned = self._w.samples.run_length, self._w.batches.planned
+            self._port.send(Init(self._rank, self._incarnation, *run_length, tables, planned), theta)
         if resumed and resumed["replica"]:
             self._w.load(resumed["replica"])
             self._base, self._fresh = resumed["base"], False
@@ -182,7 +176,7 @@ class Link:
         while not self.stopped:
             if self._checkpoint and not (self._checkpoint_waits and self._tickets):
                 self._save_for_checkpoint()
-            elif self._go and not self._checkpoint and len(self._tickets) <= self._pipeline:
+            elif self._go and not self._checkpoint and len(self._tickets) <= self._pipeline and not self._w.batches.awaits_grant:
                 if self._w.batches.must_wait:
                     self._wait_for_data()
                     continue
@@ -274,13 +268,14 @@ class Link:
             self._receive_center(response)
         if response.moved is not None:
             self._events.measured_distance(math.sqrt(response.moved))
+        self._w.batches.receive_grant(response)
         if ticket := self._tickets.close(response):
             self._finish_ticket(ticket, response)
 
     def _receive_center(self, response: Response) -> None:
         assert response.payload is not None, "a response that brings a center has one"
         if self._strategy.pulls_every_round:
-            self._next_center = _NextCenter(response.payload.x, response.version, response.payload.buffers)
+            self._next_center = NextCenter(response.payload.x, response.version, response.payload.buffers)
         if self._fresh and response.go:  # a replica without a state of its own goes on where its rank had got to
             self._fresh = False
             self._base = response.version

@@ -15,6 +15,7 @@ from gradstream.observations.histograms import Observations
 from gradstream.optim.flat import VectorOptimizer
 from gradstream.optim.parameters import ParameterShape
 from gradstream.optim.spec import Optimizer
+from gradstream.train.hand import Hand
 
 
 class Gradient(NamedTuple):
@@ -175,6 +176,17 @@ class HasPlace(Protocol):
 
     def go_to(self, position: int, place: Place) -> None:
         """Continue there, where an earlier incarnation of this rank had got to."""
+
+
+@runtime_checkable
+class Dealt(Protocol):
+    """A problem whose mini-batches the servers may deal to workers on demand."""
+
+    planned: int
+    """Mini-batches of the job, whoever trains them; 0: each worker has a share of its own."""
+
+    def take_from(self, hand: Hand) -> None:
+        """Mini-batches will come in the order of this hand."""
 
 
 @runtime_checkable

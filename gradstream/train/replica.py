@@ -98,7 +98,7 @@ class Replica:
 
     def grad(self, at: Tensor | None = None) -> Tensor:
         """Return the gradient of the next mini-batch at theta or `at`. Raises: LossNotFinite, if the job says so. DataEnded."""
-        began, t = self._begun(), self.batches.t
+        began, t = self._begun(), self.batches.number
         if at is None:
             gradient = self._problem.gradient(t)
         else:
@@ -140,7 +140,7 @@ class Replica:
             self.descend(self.grad())
             return
         began = self._begun()
-        self._trained(*self._in_pieces.differentiate(self.batches.t), began)
+        self._trained(*self._in_pieces.differentiate(self.batches.number), began)
         alpha = self._optimizer.plain(self._factor)
         assert alpha is not None, "an optimizer that was plain stays so"
         self._in_pieces.descend(alpha)
@@ -171,7 +171,7 @@ class Replica:
     def prepare(self) -> None:
         """Let the problem fetch the next mini-batch while this worker waits."""
         if self._prepares and not self.batches.done:
-            self._prepares.prepare(self.batches.t)
+            self._prepares.prepare(self.batches.number)
 
     def start(self, center: Payload, position: Position) -> None:
         """Begin at the center, at this mini-batch. A rank that had an incarnation before takes the center's buffers, too."""
@@ -193,6 +193,7 @@ class Replica:
         }
 
     def load(self, state: dict[str, Any]) -> None:
-        self.batches.t, self.batches.steps, self.samples.unpushed = state["t"], state["steps"], state["examples"]
+        self.batches.load(state["t"], state["steps"])
+        self.samples.unpushed = state["examples"]
         self._slots = {name: slot.to(self.theta.device, copy=True) for name, slot in state["slots"].items()}
         self.model.load(state)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -24,6 +24,14 @@ from gradstream.train.problem import (
     StaysInPlace,
     parameters_of,
 )
+
+
+class NextCenter(NamedTuple):
+    """The center that the next pull gives."""
+
+    x: Tensor
+    version: int
+    buffers: Buffers | None
 
 
 class WorkerModel:

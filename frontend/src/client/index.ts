@@ -8,6 +8,7 @@ type Schemas = components["schemas"]
 type Answer<T> = T extends (infer Item)[] ? Answer<Item>[] : T extends object ? { [Key in keyof T]: Answer<T[Key]> } : T
 
 export type Account = Schemas["PushOutcomes"]
+export type Dealt = Schemas["DealtBatches"]
 export type Artifact = Schemas["Artifact"]
 export type Attempt = Schemas["Attempt"]
 export type AttemptOverview = Schemas["AttemptOverview"]

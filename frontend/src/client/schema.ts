@@ -2525,7 +2525,7 @@ export interface components {
         };
         /**
          * Data
-         * @description The fetching of mini-batches. It changes neither their order nor their contents.
+         * @description The mini-batches of the workers: who trains which, and how they are fetched.
          */
         Data: {
             /**
@@ -2543,6 +2543,13 @@ export interface components {
              * @description Length of one pass over an iterable data set, in examples; default: its len(). For a folder that grows: examples, or a time of events (5m); default: a file
              */
             length?: number | string | null;
+            /**
+             * Deal
+             * @description shares: each worker trains a fixed share of the data; demand: the servers deal mini-batches to workers as they push, so that the others take over what a slow or lost worker leaves
+             * @default shares
+             * @enum {string}
+             */
+            deal: "shares" | "demand";
         };
         /**
          * DcAsgd
@@ -2584,6 +2591,42 @@ export interface components {
              * @default 1e-7
              */
             eps: number;
+        };
+        /**
+         * DealtBatches
+         * @description Mini-batches that the servers deal on demand: planned = trained + dropped + outstanding + returned + left.
+         */
+        DealtBatches: {
+            /**
+             * Planned
+             * @description Mini-batches of the job
+             */
+            planned: number;
+            /**
+             * Trained
+             * @description In pushes that counted
+             */
+            trained: number;
+            /**
+             * Dropped
+             * @description In pushes that held a NaN or an infinity; they are not dealt again
+             */
+            dropped: number;
+            /**
+             * Outstanding
+             * @description Dealt to a worker that has not pushed them yet
+             */
+            outstanding: number;
+            /**
+             * Returned
+             * @description Left by a lost worker, waiting to be dealt again
+             */
+            returned: number;
+            /**
+             * Left
+             * @description Not dealt so far
+             */
+            left: number;
         };
         /**
          * DelayedDiLoCo
@@ -4055,7 +4098,11 @@ export interface components {
              *     }
              */
             pull_codec: components["schemas"]["Raw"] | components["schemas"]["Bf16"];
-            /** @default {} */
+            /**
+             * @default {
+             *       "deal": "shares"
+             *     }
+             */
             data: components["schemas"]["Data"];
             /**
              * @default {
@@ -5622,7 +5669,7 @@ export interface components {
             version: number;
             /**
              * Seconds Left
-             * @description Seconds until the slowest worker has trained its share, at its recent speed; null: not known
+             * @description Seconds until the slowest worker has trained its share, at its recent speed, or all workers the rest of dealt mini-batches; null: not known
              */
             seconds_left?: number | null;
             /**
@@ -5652,6 +5699,8 @@ export interface components {
             first_step_at?: string | null;
             /** @description Cost per push; null before the first */
             exchange?: components["schemas"]["Exchange"] | null;
+            /** @description Mini-batches by where they are; null: each worker has a fixed share (`data.deal: shares`) */
+            dealt?: components["schemas"]["DealtBatches"] | null;
             /**
              * Shards
              * @description Load of each server

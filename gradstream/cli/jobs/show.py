@@ -76,6 +76,7 @@ def _head(job: Job, environment: Environment | None, page: str, first_needed: st
     rows += [(f"eval/{name}", score(value)) for name, value in sorted(job.progress.eval.items())]
     if job.progress.exchange:
         rows += [("a push", job.progress.exchange.time), ("", job.progress.exchange.traffic(job.spec["codec"]["name"]))]
+    rows += [("mini-batches", job.progress.dealt.phrase)] if job.progress.dealt else []
     rows += [("alert", Text(alert, "yellow")) for alert in job.progress.alerts]
     rows += [("attempt", f"{job.attempt}, {job.retries_used} retries used")] if job.attempt > 1 else []
     rows += [] if first_needed is None else [("data needed", f"{first_needed}, by the last checkpoint")]

@@ -147,8 +147,8 @@ class RunAlerts:
     def _slow_sentence(self, rank: int, factor: float) -> str:
         left = self._remaining.left
         finished = 0 if rank in left else len(left)
-        workers, follows = len(self._remaining.shares), self._passes.follows
-        return alerts.slow_sentence(rank, factor, self._gate, finished, workers, follows=follows, on_platform=False)
+        how = {"follows": self._passes.follows, "dealt": bool(self._remaining.dealt), "on_platform": False}
+        return alerts.slow_sentence(rank, factor, self._gate, finished, len(self._remaining.shares), **how)
 
     def _raise_once(self, key: _Key, sentence: str) -> None:
         if key not in self._raised:

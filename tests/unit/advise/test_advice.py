@@ -75,6 +75,18 @@ class TestAdvice:
     def test_nobody_waits_for_a_straggler(self) -> None:
         assert advice(UNEVEN, workers=2).choice.name == "async"
 
+    def test_a_choice_that_would_wait_for_a_slow_worker_at_its_end_is_told_of_dealt_mini_batches(self) -> None:
+        sentence = "With data.deal: demand the others train what 1 slow worker would"
+        assert any(reason.startswith(sentence) for reason in advice(UNEVEN, workers=2).reasons)
+        assert not any("data.deal" in reason for reason in advice(FAST).reasons)
+
+    def test_dealt_mini_batches_rule_no_strategy_out(self) -> None:
+        spec = job({"name": "async", "lr": 0.05}, workers=4, data={"deal": "demand"})
+        found = advise(spec, measured(), FAST)
+        assert {each.name for each in found.strategies} >= {"sync", "async", "local_sgd"}
+        assert {each.spec.data.deal for each in found.strategies if each.spec.effective_gate.mode == "bsp"} == {"shares"}
+        assert found.job.spec.data.deal == "demand"
+
     def test_what_would_diverge_is_passed_over_with_the_number(self) -> None:
         found = advice(UNEVEN, workers=8, curvature=10.0)
         assert found.choice.name == "dynsgd"

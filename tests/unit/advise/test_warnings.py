@@ -44,6 +44,7 @@ CASES: list[tuple[JobSpec, str, str, str]] = [
     (job({"name": "delayed_diloco"}, workers=2, pipeline=1, optimizer={"name": "adamw"}), "/pipeline", "momentum of 0.9", "0.7}"),
     (job({"name": "async"}, workers=8, **asp(max_staleness=2)), "/gate/max_staleness", "6 of every 8 pushes", "8 at least"),
     (job({"name": "sync"}, workers=4, gate={"mode": "bsp", "quorum": 2}), "/gate/quorum", "50% of the work", "3 of 4"),
+    (job({"name": "adag"}, workers=4, gate={"ssp": 3}, data={"deal": "demand"}), "/data/deal", "3 rounds ahead", "Take gate: asp"),
     (job({"name": "adag", "window": 50}, workers=2, steps=20), "/strategy/window", "pushes once", "at most 2"),
     (job({"name": "downpour", "n_push": 50}, workers=2, steps=20), "/strategy/n_push", "pushes once", "at most 2"),
     (job({"name": "async"}, workers=2, steps=100, evaluate={"average": 0.001}), "/evaluate/average", "82% of the model", "uniform"),

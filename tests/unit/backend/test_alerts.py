@@ -11,7 +11,7 @@ from backend.progress.summary import shown
 from gradstream import metrics
 from gradstream.gate import Gate
 from gradstream.local.training.alerts import RunAlerts
-from gradstream.metrics import Metric, Point
+from gradstream.metrics import DEALT, Metric, Point
 from gradstream.progress import alerts
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -66,6 +66,15 @@ def test_a_slow_worker_of_a_stream_delays_passes_and_no_end() -> None:
     assert run.sentences == [alert.partition("Stop ")[0] + "Run it on a faster machine or train with fewer workers."]
     [under_bsp] = shown(state, BSP).alerts
     assert "They wait for it in each round" in under_bsp
+
+
+def test_a_slow_worker_holds_nobody_up_where_mini_batches_are_dealt() -> None:
+    dealt = ("server-0.0", [point(metric, -1, count) for metric, count in zip(DEALT, (900, 400, 0, 9, 0, 491), strict=True)])
+    state = folded(*pushes({0: 7.0, 1: 7.0, 2: 1.0}, 30.0), dealt)
+    [alert] = shown(state, ASP).alerts
+    assert "The others train what it leaves, so it costs the job only its own speed." in alert
+    assert "share" not in alert
+    assert shown(state, ASP).dealt is not None
 
 
 def test_who_waits_for_a_slow_worker_has_its_pace_and_is_not_slow() -> None:

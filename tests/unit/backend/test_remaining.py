@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gradstream.metrics import ACTIVE, COMPUTE, SHARE, Metric, Point
+from gradstream.metrics import ACTIVE, COMPUTE, DEALT, SHARE, Metric, Point
 from gradstream.progress.process_summary import ProcessSummaries
 from gradstream.progress.remaining import Remaining
 
@@ -155,3 +155,26 @@ def test_the_estimate_of_a_worker_that_hangs_is_inside_of_its_bounds() -> None:
     _, high = remaining.bounds(found) or (0.0, 0.0)
     assert high == remaining.seconds(found)
     assert high > 5 * (1000 - 121) / 4
+
+
+def deal(remaining: Remaining, *counts: int) -> None:
+    for metric, count in zip(DEALT, counts, strict=True):
+        remaining.take(point(metric, -1, count))
+
+
+def test_dealt_mini_batches_are_trained_by_all_together() -> None:
+    remaining, found = job(500, 500)
+    train(found, 0, until=150.0, pace=9.0)
+    train(found, 1, until=150.0, pace=1.0)
+    deal(remaining, 1000, 500, 0, 12, 3, 485)
+    assert remaining.done(found) == 0.5
+    assert remaining.seconds(found) == pytest.approx(50, rel=0.02)
+    low, high = remaining.bounds(found) or (0.0, 0.0)
+    assert low <= 50.5
+    assert high >= 49.5
+
+
+def test_nothing_is_left_of_dealt_mini_batches_at_the_end() -> None:
+    remaining, found = job(500, 500)
+    deal(remaining, 1000, 990, 10, 0, 0, 0)
+    assert (remaining.done(found), remaining.seconds(found)) == (1.0, 0.0)

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import pytest
 
+from gradstream.api.progress import DealtBatches
 from gradstream.cli.jobs.show import _ending, _first_needed, _head, _shards, gathered
 from gradstream.client import Event, Job, Process
 from gradstream.progress.exchange import ShardLoad
@@ -110,3 +111,9 @@ def test_more_servers_than_the_model_needs_are_named(
     assert ("enough" in printed) == (said != "")
     _shards(shards, serverless=True)
     assert "enough" not in capsys.readouterr().out
+
+
+def test_dealt_mini_batches_are_told_as_a_sum() -> None:
+    dealt = DealtBatches(planned=1000, trained=870, dropped=0, outstanding=24, returned=6, left=100)
+    assert dealt.phrase == "1,000 planned = 870 trained + 24 outstanding + 6 returned + 100 left"
+    assert DealtBatches(planned=9, trained=9, dropped=0, outstanding=0, returned=0, left=0).phrase == "9 planned = 9 trained"

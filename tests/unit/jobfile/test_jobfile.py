@@ -218,6 +218,13 @@ def test_an_interval_is_a_time_or_counted_and_survives_json(written: str, means:
             "nesterov",
         ),
         (["roles.server={count: auto, device: cuda}"], "/roles/server/count", "say how many GPUs"),
+        (["data.deal=demand", "gate=bsp"], "/data/deal", "take gate: asp or ssp, or set data.deal: shares"),
+        (["data.deal=demand", "gate=", "strategy={name: fedavg}"], "/data/deal", "or set data.deal: shares"),
+        (["data.deal=demand", "strategy={name: adag}", "roles.worker.hogwild=2"], "/data/deal", "remove roles.worker.hogwild"),
+        (["data.deal=demand", "tables={words: {}}"], "/data/deal", "remove tables"),
+        (["data.deal=demand", "export={every: 1 passes}"], "/data/deal", "give export no passes"),
+        (["data={deal: demand, processes: 1}"], "/data/deal", "set data.processes: 0"),
+        (["data={deal: demand, length: 100}"], "/data/deal", "remove data.length"),
         (["strategy={name: easgd}", "roles.worker.hogwild=2"], "/roles/worker/hogwild", "raise roles.worker.count instead"),
         (
             ["gate=", "strategy={name: sync}", "roles.worker.hogwild=2"],

@@ -1,5 +1,5 @@
 import { Text } from "@mantine/core"
-import type { Account } from "@/client"
+import type { Account, Dealt } from "@/client"
 import { Loaded } from "@/components/messages/Loaded"
 import { Term } from "@/components/messages/Term"
 import { Panel } from "@/components/page/Panel"
@@ -14,13 +14,14 @@ import classes from "./LedgerPanel.module.css"
 export function LedgerPanel() {
   const job = useFeed((feed) => feed.job)
   const overview = useOverview(job)
-  const { version } = job.progress
+  const { version, dealt } = job.progress
   const ledger = overview.data?.ledger
   const nothing = useNothing()
   return (
     <Panel title={<Term word="ledger">Ledger</Term>} subtitle="Outcome of every push of all workers, in all attempts">
       <Loaded {...overview} isEmpty={!ledger} empty={noLedger(version, nothing)}>
         {ledger && <Line ledger={ledger} />}
+        {dealt && <Dealing dealt={dealt} />}
       </Loaded>
     </Panel>
   )
@@ -33,6 +34,20 @@ function Line({ ledger }: { ledger: Account }) {
       {OUTCOMES.map(({ name, meaning }, index) => (
         <Sum key={name} name={outcomeTitle(name)} count={ledger[name]} meaning={name === "dropped" ? whyDropped(ledger) : meaning} sign={index === 0 ? "=" : "+"} />
       ))}
+    </dl>
+  )
+}
+
+/** Where the mini-batches are, if the servers deal them on demand. */
+function Dealing({ dealt }: { dealt: Dealt }) {
+  return (
+    <dl className={classes.line} aria-label="Mini-batches">
+      <Sum name="planned" count={dealt.planned} meaning="mini-batches, dealt on demand" sign="" />
+      <Sum name="trained" count={dealt.trained} meaning="in pushes that counted" sign="=" />
+      <Sum name="dropped" count={dealt.dropped} meaning="NaN or infinite" sign="+" />
+      <Sum name="outstanding" count={dealt.outstanding} meaning="at the workers" sign="+" />
+      <Sum name="returned" count={dealt.returned} meaning="by lost workers" sign="+" />
+      <Sum name="left" count={dealt.left} meaning="to be dealt" sign="+" />
     </dl>
   )
 }

@@ -1,0 +1,1 @@
+"""Mini-batches dealt on demand: their numbers (`grants`), and who has which (`dealer`)."""
