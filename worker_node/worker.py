@@ -83,9 +83,12 @@ class Worker(LinkEvents):
         self._join()
         begun = self._replica.t
         self._watchdog.watch_until(setup.FIRST_BATCH, lambda: self._replica.t != begun or self._replica.done or self._waited)
+        self._problem.hooks.start()
         with tensors_recorded(self._order, self._flat, self._store):
             with environment_recorded(self._order, self._uploads, self._settings):
                 loop.train(self._order.spec.strategy, self._replica, self._link)
+            self._problem.hooks.end(self._replica.t)
+            self._report.logged(self._replica.t)
             self._link.leave()
             self._add_state(FINAL_CHECKPOINT, self._link.state())
             if self._serverless:
@@ -113,7 +116,7 @@ class Worker(LinkEvents):
 
     def save_state(self, checkpoint: int, state: dict[str, Any]) -> None:
         self._add_state(checkpoint, state)
-        self._problem.on_checkpoint(checkpoint)
+        self._problem.hooks.save(checkpoint)
 
     def _add_state(self, checkpoint: int, state: dict[str, Any]) -> None:
         part = CheckpointPartFiles(checkpoint, worker_part(self._order.rank), state)

@@ -52,12 +52,12 @@ class PeerProblem(ModelProblem):
 
     def train(self, request: Train) -> Trained:
         """Leave the gradient of these parts. Raises: UserError."""
-        self.enter_epoch(request.epoch)
+        self.hooks.enter_epoch(request.epoch)
         chosen = backward if request.scale is None else scaled(backward, request.scale)
         loss = self._step(Minibatch(request.position, request.shares, 0), chosen)
         reached = self._gather()
         observed = self.take_observations()
-        return Trained(loss, observed.pack() if observed else "", reached)
+        return Trained(loss, observed.pack() if observed else "", self.logged.take_weighted(), reached)
 
     def _gather(self) -> list[int] | None:
         """Gather the gradient. Returns `Trained.reached`."""

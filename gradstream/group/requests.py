@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from torch import Tensor
 
 from gradstream.model.parts import MicroBatch
+from gradstream.user_logging.scalars import Taken
 
 
 class Train(NamedTuple):
@@ -51,5 +52,7 @@ class Trained(NamedTuple):
     """The sum of the parts' losses, each times its share."""
     observed: str
     """Packed observations; empty: none."""
+    logged: dict[str, Taken]
+    """The values that the workload has logged, as `LoggedScalars.take_weighted` gives them."""
     reached: list[int] | None = None
     """The parameters that have a gradient here, by index; None: all, so the peer has left a whole vector."""
