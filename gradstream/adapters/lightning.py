@@ -188,7 +188,7 @@ def _refuse_hooks(module: Any, base: type[nn.Module], ignored: frozenset[str]) -
         if _overrides(module, base, name):
             raise InvalidWorkload(
                 f"{type(module).__name__} has {name}(), which a Trainer calls and a job does not; move its work into "
-                f"training_step(), or into on_epoch() or on_checkpoint() of the workload, {_REMEDY.format(name=name)}"
+                f"training_step(), or into a hook of the workload, such as on_epoch_end(), {_REMEDY.format(name=name)}"
             )
 
 

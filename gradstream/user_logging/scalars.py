@@ -157,6 +157,8 @@ def check_value(name: str, value: object) -> None:
 
 def _number_or_tensor(name: str, value: Any) -> float | Tensor:
     """Return a float, or a copy of a tensor that lies on a GPU, which user code may change from now on. Raises: InvalidWorkload."""
+    if getattr(value, "is_cpu", False) and value.numel() == 1 and type(number := value.item()) is float:
+        return number  # first, as most are tensors of losses
     if isinstance(value, int | float):
         return _as_float(name, value)
     import torch

@@ -134,6 +134,15 @@ def test_a_tensor_that_changes_later_was_logged_as_it_was() -> None:
     assert logged.take() == {"x": 1.0}
 
 
+def test_tensors_that_wait_on_a_device_count_as_numbers_would() -> None:
+    """As `tests/gpu` has a device, this only puts them where they wait."""
+    logged = LoggedScalars()
+    logged.add("x", 1.0)
+    logged._scalars["x"].pending += [(torch.tensor(4.0, dtype=torch.float64), 1.0), (torch.tensor(7.0, dtype=torch.float64), 1.0)]
+    assert logged.take() == {"x": 4.0}
+    assert logged.take() == {}
+
+
 def test_a_copy_of_a_workload_logs_into_nothing_of_the_first() -> None:
     workload = Workload()
     workload._scalars = LoggedScalars()
