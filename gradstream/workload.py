@@ -87,7 +87,7 @@ class Workload:
 
     def observe(self, logits: Tensor, labels: Tensor, weights: Tensor | float = 1.0) -> None:
         """Call it in `loss`, before the step: these predictions count in AUC, log loss, normalized entropy, calibration, accuracy,
-        precision, recall and average precision, over the last examples of all workers, and over the whole evaluation split.
+        precision, recall, F1 and average precision, over the last examples of all workers, and over the whole evaluation split.
 
         `logits`: of any shape. `labels`: of that shape, from 0 to 1. `weights`: of that shape, or one number of at least 0."""
         from gradstream.observations.recording import record

@@ -17,8 +17,7 @@ from gradstream.input.data import in_order
 from gradstream.model import ensemble
 from gradstream.model.guard import ParameterGuard
 from gradstream.model.usercode import UserCode, blaming
-from gradstream.observations.figures import figures
-from gradstream.observations.histograms import Observations
+from gradstream.observations.exact import ExactObservations
 from gradstream.observations.recording import recording
 from gradstream.user_logging.scalars import LoggedScalars
 
@@ -94,7 +93,7 @@ class _Split:
         self._sums: dict[str, float] = defaultdict(float)
         self._examples: dict[str, int] = defaultdict(int)
         self._outputs: list[dict[str, Any]] = []
-        self.observed = Observations()
+        self.observed = ExactObservations()
 
     def add(self, values: dict[str, Any], examples: int) -> None:
         """Add the results of one batch. Raises: InvalidWorkload: a value is no number, and there is no `summarize`."""
@@ -113,7 +112,7 @@ class _Split:
 
     def metrics(self) -> dict[str, float]:
         means = {key: total / self._examples[key] for key, total in self._sums.items()}
-        means = figures(self.observed) | means  # what the workload names itself is its own
+        means = self.observed.figures() | means  # what the workload names itself is its own
         return means | self._summarize(self._outputs) if self._summarize is not None else means
 
 

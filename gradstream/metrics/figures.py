@@ -12,6 +12,7 @@ _FIGURES: dict[str, tuple[str, str, str, Better]] = {
     "accuracy": ("Accuracy", "1", "Share of the predictions that are on the side of .5 of their label", "higher"),
     "precision": ("Precision", "1", "Share of positives among predictions of at least .5", "higher"),
     "recall": ("Recall", "1", "Share of the positives that have a prediction of at least .5", "higher"),
+    "f1": ("F1", "1", "Harmonic mean of precision and recall, at a prediction of .5", "higher"),
     "average_precision": ("Average precision", "1", "Precision at each threshold, weighted by its positives", "higher"),
 }
 """Title, unit, meaning and better side of what `gradstream.observations.figures` gives."""
