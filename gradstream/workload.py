@@ -136,7 +136,8 @@ class Workload:
         """Called in each worker before the first mini-batch of its pass number `epoch` (from 0), and after a resume inside it."""
 
     def on_epoch_end(self, model: nn.Module, epoch: int) -> None:
-        """Called in each worker after the last mini-batch of its pass number `epoch`, before `on_epoch` of the next one."""
+        """Called in each worker after the last mini-batch of its pass number `epoch`, before `on_epoch` of the next one. At the end of
+        the last pass it is called before the step of that mini-batch."""
 
     def on_checkpoint(self, model: nn.Module, checkpoint: int) -> None:
         """Called in each worker when it has saved its part of a checkpoint."""
@@ -144,7 +145,7 @@ class Workload:
     def on_evaluation_end(self, model: nn.Module, metrics: dict[str, float]) -> None:
         """Called in the evaluator after each evaluation, with its metrics. `model`: the one that was evaluated."""
 
-    def on_train_end(self, model: nn.Module) -> None:
+    def on_train_end(self) -> None:
         """Called in each worker when it trains no more: its data has ended, or the job stops it."""
 
     def combine(self, outputs: list[Any]) -> Any:

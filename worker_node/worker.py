@@ -83,11 +83,10 @@ class Worker(LinkEvents):
         self._join()
         begun = self._replica.t
         self._watchdog.watch_until(setup.FIRST_BATCH, lambda: self._replica.t != begun or self._replica.done or self._waited)
-        self._problem.hooks.start()
         with tensors_recorded(self._order, self._flat, self._store):
             with environment_recorded(self._order, self._uploads, self._settings):
                 loop.train(self._order.spec.strategy, self._replica, self._link)
-            self._problem.hooks.end(self._replica.t)
+            self._problem.hooks.end()
             self._report.logged(self._replica.t)
             self._link.leave()
             self._add_state(FINAL_CHECKPOINT, self._link.state())
@@ -113,6 +112,8 @@ class Worker(LinkEvents):
 
     def _report_loss(self, t: int, loss: float) -> None:
         self._report.trained(t, loss)
+        if t + 1 == self._problem.total:  # the last push may bring another center at any time, so its step is not waited for
+            self._problem.hooks.end_epoch_before(t + 1)
 
     def save_state(self, checkpoint: int, state: dict[str, Any]) -> None:
         self._add_state(checkpoint, state)

@@ -141,7 +141,8 @@ class _Training:
                 mean, total = sum(losses) / len(losses), samples + (self._steps - step) * spec.batch_size
                 observed = self._observed.figures()
                 if finished:
-                    self._hooks.end(step)
+                    self._hooks.end_epoch_before(step)
+                    self._hooks.end()
                 yield LocalProgress(step, samples, total, seconds, mean, values, observed, self._logged(), finished, stopped_by)
                 losses = []
                 if finished:

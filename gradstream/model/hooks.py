@@ -21,10 +21,13 @@ class WorkloadHooks:
         self._code, self._model, self._watch, self._per_epoch = code, model, watch, per_epoch
         self._epoch: int | None = None
         """The one that was entered last."""
+        self._started = False
 
     def start(self) -> None:
         """The worker begins to train, perhaps from a checkpoint."""
-        self._call("on_train_start", self._model)
+        if not self._started:
+            self._started = True
+            self._call("on_train_start", self._model)
 
     def are_due_at(self, position: int) -> bool:
         """Return whether `reach` would call a hook, which may change the data."""
@@ -32,8 +35,9 @@ class WorkloadHooks:
         return enters and (self._code.has_hook("on_epoch") or self._code.has_hook("on_epoch_end"))
 
     def reach(self, position: int) -> None:
-        """The mini-batch of this position comes next."""
-        self._end_epoch_before(position)
+        """The mini-batch of this position comes next, and the model is pulled."""
+        self.start()
+        self.end_epoch_before(position)
         if self._per_epoch:
             self.enter_epoch(position // self._per_epoch)
 
@@ -49,12 +53,13 @@ class WorkloadHooks:
         """The worker has saved its part of a checkpoint."""
         self._call("on_checkpoint", self._model, checkpoint, number=checkpoint)
 
-    def end(self, position: int) -> None:
-        """The worker trains no further: the mini-batch of this position would come next."""
-        self._end_epoch_before(position)
-        self._call("on_train_end", self._model)
+    def end(self) -> None:
+        """The worker trains no further. A server may be writing the next center into its model, so this hook gets no model."""
+        if self._code.has_hook("on_train_end"):
+            self._code.call_hook("on_train_end")
 
-    def _end_epoch_before(self, position: int) -> None:
+    def end_epoch_before(self, position: int) -> None:
+        """End the epoch whose last mini-batch is just before this position, if there is one."""
         if self._per_epoch and position and position % self._per_epoch == 0:
             self.end_epoch(position // self._per_epoch - 1)
 

@@ -47,5 +47,5 @@ class Logs(Workload):
     def on_evaluation_end(self, model: nn.Module, metrics: dict[str, float]) -> None:
         self.log("hooks/loss", metrics["loss"])
 
-    def on_train_end(self, model: nn.Module) -> None:
+    def on_train_end(self) -> None:
         self.log("hooks/end", 1)

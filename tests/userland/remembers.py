@@ -53,7 +53,7 @@ class Remembers(Workload):
     def on_epoch_end(self, model: nn.Module, epoch: int) -> None:
         self._note("on_epoch_end", epoch)
 
-    def on_train_end(self, model: nn.Module) -> None:
+    def on_train_end(self) -> None:
         self._note("on_train_end")
 
     def on_checkpoint(self, model: nn.Module, checkpoint: int) -> None:
