@@ -136,8 +136,8 @@ class Workload:
         """Called in each worker before the first mini-batch of its pass number `epoch` (from 0), and after a resume inside it."""
 
     def on_epoch_end(self, model: nn.Module, epoch: int) -> None:
-        """Called in each worker after the last mini-batch of its pass number `epoch`, before `on_epoch` of the next one. At the end of
-        the last pass it is called before the step of that mini-batch."""
+        """Called in each worker after the last mini-batch of its pass number `epoch`, before `on_epoch` of the next one; at the end
+        of the last pass, before the step of that mini-batch."""
 
     def on_checkpoint(self, model: nn.Module, checkpoint: int) -> None:
         """Called in each worker when it has saved its part of a checkpoint."""
