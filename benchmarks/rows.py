@@ -15,7 +15,8 @@ from sqlalchemy.orm import Session
 import backend.models  # noqa: F401  # all tables, as those of jobs refer to others
 from backend.jobs.models import JobRow
 from backend.progress.curve import LossCurve
-from backend.progress.state import Folded, figures
+from backend.progress.figures import figures
+from backend.progress.state import Folded
 from backend.progress.throughput import Throughput
 from backend.users import service as users
 from gradstream.local.folder import DataFolder

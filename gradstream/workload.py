@@ -14,6 +14,7 @@ import typing
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from gradstream.errors import InvalidWorkload
+from gradstream.user_logging.scalars import LoggedScalars, Reduction, check_logged, check_value
 from gradstream.workload_arguments import check_arguments
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ class Workload:
     """Each worker leaves out the last mini-batch of a pass if it has fewer than `batch_size` examples."""
     model_reads_weights: ClassVar[bool] = False
     """`model()` itself reads what `weights` names, as that of a model of Transformers does."""
+    _scalars: LoggedScalars | None = None
+    """Where `log` puts its values. None: this runs in no job."""
 
     def __init__(self, **args: Any) -> None:
         for key, value in _checked(type(self), args).items():
@@ -84,12 +87,24 @@ class Workload:
 
     def observe(self, logits: Tensor, labels: Tensor, weights: Tensor | float = 1.0) -> None:
         """Call it in `loss`, before the step: these predictions count in AUC, log loss, normalized entropy, calibration, accuracy,
-        precision, recall and average precision, over the last examples of all workers, and over the whole evaluation split.
+        precision, recall, F1 and average precision, over the last examples of all workers, and over the whole evaluation split.
 
         `logits`: of any shape. `labels`: of that shape, from 0 to 1. `weights`: of that shape, or one number of at least 0."""
         from gradstream.observations.recording import record
 
         record(logits, labels, weights)
+
+    def log(self, name: str, value: Any, *, reduce: Reduction = "mean") -> None:
+        """Log a number in `loss`, `evaluate` or a hook: charts show it as `user/NAME`, and what is logged during an evaluation as
+        `user/eval/NAME`, with the worker, its step, samples and version. Outside of a job it is checked and nothing else.
+
+        `value`: a number, or a tensor with one element, which no call waits for. `reduce`: what is reported for all calls since the
+        last report. In an evaluation "mean" weighs batches by their examples. Raises: InvalidWorkload."""
+        if self._scalars is not None:
+            self._scalars.add(name, value, reduce)
+        else:
+            check_logged(name, reduce)
+            check_value(name, value)
 
     def collate_fn(self, examples: list[Any]) -> Any:
         """A batch of single examples, as a DataLoader's collate_fn. Not called for what gives whole batches (gradstream.data)."""
@@ -113,11 +128,25 @@ class Workload:
         the order of the split, on the CPU. A metric of the same name as a mean of `evaluate` replaces it."""
         return {}
 
+    def on_train_start(self, model: nn.Module) -> None:
+        """Called in each worker before its first mini-batch, and after a resume. `model`: the worker's own; leave it as it is, here
+        and in the other hooks."""
+
     def on_epoch(self, epoch: int) -> None:
         """Called in each worker before the first mini-batch of its pass number `epoch` (from 0), and after a resume inside it."""
 
+    def on_epoch_end(self, model: nn.Module, epoch: int) -> None:
+        """Called in each worker after the last mini-batch of its pass number `epoch`, before `on_epoch` of the next one; at the end
+        of the last pass, before the step of that mini-batch."""
+
     def on_checkpoint(self, model: nn.Module, checkpoint: int) -> None:
-        """Called in each worker when it has saved its part of a checkpoint. `model`: the worker's own; leave it as it is."""
+        """Called in each worker when it has saved its part of a checkpoint."""
+
+    def on_evaluation_end(self, model: nn.Module, metrics: dict[str, float]) -> None:
+        """Called in the evaluator after each evaluation, with its metrics. `model`: the one that was evaluated."""
+
+    def on_train_end(self) -> None:
+        """Called in each worker when it trains no more: its data has ended, or the job stops it."""
 
     def combine(self, outputs: list[Any]) -> Any:
         """The output of an ensemble (`members` of the job), from what its members return for one input: their mean, tensor by

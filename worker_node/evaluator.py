@@ -36,6 +36,7 @@ from gradstream.wire.transport.retransmissions import Retransmissions
 from worker_node import setup
 from worker_node.evaluated_rows import find_keys
 from worker_node.evaluator_link import EvaluatorLink
+from worker_node.logged_report import LoggedReport
 from worker_node.settings import WorkerSettings
 
 log = logging.getLogger(__name__)
@@ -57,6 +58,7 @@ class Evaluator:
         self._order, self._reporter = order, reporter
         self._set_up_user_code(order, folder)
         self._scorer = Scorer(self._code, self._flat.model, self._dataset, order.spec.evaluate.batch_size, self._flat.device)
+        self._logged = LoggedReport(reporter, self._scorer.logged, order.rank)
         retransmissions = Retransmissions(lambda count: reporter.point(metrics.RETRANSMISSIONS, count))
         port = setup.port(order, self._flat, retransmissions, settings)
         self._link = EvaluatorLink(port, order.rank, order.incarnation)
@@ -117,8 +119,11 @@ class Evaluator:
         if self._rows:
             self._rows.hold(of_kind(FoundRows, response.payload.rows))
         self._values = self._scorer.score()
+        place = {"step": response.version, "samples": response.samples, "version": response.version}
         for key, value in self._values.items():
-            self._reporter.point(f"eval/{key}", value, step=response.version, samples=response.samples, version=response.version)
+            self._reporter.point(f"eval/{key}", value, **place)
+        self._scorer.end(self._values)
+        self._logged.send(**place)
         judgement = self._judge.judge(self._values, samples=response.samples, version=response.version)
         self._reporter.flush()  # with the next request the servers forget this center: what it has scored must not be lost
         if self._best and self._judge.state.best:

@@ -18,6 +18,7 @@ from gradstream.train.link import Link
 from gradstream.train.replica import Replica
 from gradstream.wire.port import RedisPort
 from gradstream.wire.telemetry.reporter import Reporter
+from worker_node.logged_report import LoggedReport
 from worker_node.rate import Rate
 from worker_node.settings import WorkerSettings
 
@@ -45,6 +46,7 @@ class WorkerReport:
         self._last = time.perf_counter()
         self._rate = Rate()
         self._told_on_core = -math.inf
+        self._logged = LoggedReport(reporter, problem.logged, order.rank)
         self._lag: tuple[int, int, tuple[int, ...]] = -1, 0, ()
         """As last reported."""
 
@@ -61,6 +63,12 @@ class WorkerReport:
         """Report the loss of a mini-batch."""
         samples, version = self._w.samples.seen, self._link.version
         self._reporter.point(metrics.LOSS, loss, rank=self._rank, step=t, samples=samples, version=version)
+        if self._logged.is_due():
+            self._logged.send(step=t, samples=samples, version=version)
+
+    def logged(self, t: int) -> None:
+        """Report what the workload has logged and was not due yet."""
+        self._logged.send(step=t, samples=self._w.samples.seen, version=self._link.version)
 
     def pushed(self, push: Push) -> None:
         """Report where the time of a push went, and begin to count for the next one."""

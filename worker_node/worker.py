@@ -86,6 +86,8 @@ class Worker(LinkEvents):
         with tensors_recorded(self._order, self._flat, self._store):
             with environment_recorded(self._order, self._uploads, self._settings):
                 loop.train(self._order.spec.strategy, self._replica, self._link)
+            self._problem.hooks.end()
+            self._report.logged(self._replica.t)
             self._link.leave()
             self._add_state(FINAL_CHECKPOINT, self._link.state())
             if self._serverless:
@@ -110,10 +112,12 @@ class Worker(LinkEvents):
 
     def _report_loss(self, t: int, loss: float) -> None:
         self._report.trained(t, loss)
+        if t + 1 == self._problem.total:  # the last push may bring another center at any time, so its step is not waited for
+            self._problem.hooks.end_epoch_before(t + 1)
 
     def save_state(self, checkpoint: int, state: dict[str, Any]) -> None:
         self._add_state(checkpoint, state)
-        self._problem.on_checkpoint(checkpoint)
+        self._problem.hooks.save(checkpoint)
 
     def _add_state(self, checkpoint: int, state: dict[str, Any]) -> None:
         part = CheckpointPartFiles(checkpoint, worker_part(self._order.rank), state)

@@ -25,7 +25,8 @@ from backend.metrics.schemas import CatalogueEntry, LiveMetrics, MeasuredName, M
 from backend.metrics.store import folding, payloads
 from backend.metrics.store.points import decode
 from backend.progress.alert_rules import new_alerts, resolved_alerts
-from backend.progress.state import figures, fold, refusing
+from backend.progress.figures import figures
+from backend.progress.state import fold, refusing
 from gradstream.api.charts import MetricBatch, PointRow
 from gradstream.events import EventKind
 from gradstream.metrics import CATALOGUE, Point

@@ -14,7 +14,7 @@ from backend.progress.state import EVAL, Folded
 from gradstream.center.ledger import StarvedWorker
 from gradstream.gate import Gate
 from gradstream.process.watchdog import hang_sentences
-from gradstream.progress import alerts, damage, full_disk, shared_memory
+from gradstream.progress import alerts, damage, full_disk, log_dropped, shared_memory
 from gradstream.progress.evaluation_alerts import late_files_sentence, not_finite_sentence, overlap_sentence
 
 Found = Mapping[Any, Any]
@@ -124,6 +124,11 @@ def _describe_damage(_kept: Folded, _gate: Gate, found: Found) -> Iterator[Alert
         yield Alert(damage.sentence(who), who, {"source": who, "count": count})
 
 
+def _describe_log_dropped(_kept: Folded, _gate: Gate, found: Found) -> Iterator[Alert]:
+    for who, dropped in sorted(found.items()):
+        yield Alert(log_dropped.sentence(who), who, {"dropped": dropped})
+
+
 def _find_full_disks(kept: Folded) -> Found:
     return {who: rows for who, rows in kept.rows_beyond.items() if rows}
 
@@ -154,6 +159,7 @@ RULES: tuple[AlertRule, ...] = (
     AlertRule(_find_slow, _describe_slow, resolutions=lambda kept: alerts.slow_resolutions(kept.slow)),
     AlertRule(lambda kept: dict.fromkeys(kept.dropping), _describe_dropping),
     AlertRule(lambda kept: kept.shared_memory_shortfalls, _describe_shared_memory),
+    AlertRule(lambda kept: kept.log_dropped, _describe_log_dropped),
     AlertRule(_find_full_disks, _describe_full_disk, resolutions=lambda kept: full_disk.resolutions(kept.rows_beyond)),
     AlertRule(lambda kept: kept.damaged, _describe_damage, shown=False),  # a resend has repaired it
     AlertRule(lambda kept: {"": kept.waits_for} if kept.waits_for else {}, _describe_sentences, recorded=False),  # by the scheduler

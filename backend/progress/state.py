@@ -23,6 +23,7 @@ from gradstream.progress.process_summary import ProcessSummaries
 from gradstream.progress.remaining import TAKEN as REMAINING
 from gradstream.progress.remaining import Remaining
 from gradstream.progress.topic_alerts import LeaderlessPartitions
+from gradstream.user_logging.names import GROUP
 
 _LARGEST = 1e100
 """Sums of values up to here stay finite, which Postgres wants. Others are stored and drawn, but are not part of the progress."""
@@ -52,6 +53,8 @@ _TAKEN = frozenset(
         metrics.EXPORTS_FAILED,
     )
 )
+_COUNTS = {metrics.RETRANSMISSIONS.name: "damaged", metrics.LOG_DROPPED.name: "log_dropped"}
+"""Fields with the last count of each process, by metric."""
 _WATCHED = pass_alerts.TAKEN | table_alerts.TAKEN
 
 
@@ -96,6 +99,8 @@ class Folded(BaseModel):
     """Workers that did not get their shared memory, in any attempt, with the bytes that each needed."""
     damaged: dict[str, int] = Field(default_factory=dict)
     """Processes that received corrupt messages, in any attempt, with their number of retransmissions."""
+    log_dropped: dict[str, int] = Field(default_factory=dict)
+    """Processes whose workload logged under too many names, in any attempt, with the values that were dropped."""
     rows_beyond: dict[str, int] = Field(default_factory=dict)
     """Servers whose disk took no more rows, in this attempt, with the rows that they keep in memory beyond it; 0: no more."""
     hanging: dict[str, Hang] = Field(default_factory=dict)
@@ -146,7 +151,7 @@ def fold(
 
 
 def _take_batch(new: Folded, source: str, points: Sequence[Point], at: float) -> None:
-    new.samples = max(new.samples, *(point.samples for point in points if point.name != metrics.LOSS.name), 0)
+    new.samples = max(new.samples, *(point.samples for point in points if not _counts_own_samples(point)), 0)
     new.version = max(new.version, *(point.version for point in points), 0)
     for point in points:
         if point.name == metrics.LOSS.name:
@@ -164,13 +169,18 @@ def _take_batch(new: Folded, source: str, points: Sequence[Point], at: float) ->
             new.tables.take(label_of(source), point)
         elif point.name in FIGURES:
             new.figures.take(source, point)
-        elif point.name == metrics.RETRANSMISSIONS.name:
-            _note_damage(new.damaged, label_of(source), int(point.value))
+        elif point.name in _COUNTS:
+            _note_count(getattr(new, _COUNTS[point.name]), label_of(source), int(point.value))
     _note_rows_beyond(new.rows_beyond, label_of(source), [int(p.value) for p in finite if p.name == metrics.ROWS_BEYOND.name])
     if label_of(source) == _FIRST_SHARD:
         for point in finite:
             new.throughput.take(point, at)
     new.summaries.take(source, new.attempt, finite)
+
+
+def _counts_own_samples(point: Point) -> bool:
+    """Return whether its samples include those of its worker that no push has brought yet."""
+    return point.name == metrics.LOSS.name or point.name.startswith(GROUP)
 
 
 def _note_finite(new: Folded, point: Point) -> None:
@@ -228,8 +238,8 @@ def _note_rows_beyond(known: dict[str, int], who: str, counts: Sequence[int]) ->
         known[who] = counts[-1]
 
 
-def _note_damage(known: dict[str, int], who: str, count: int) -> None:
-    """Note the damage of a bounded number of processes, as user code may send under any name."""
+def _note_count(known: dict[str, int], who: str, count: int) -> None:
+    """Note a count of a bounded number of processes, as user code may send under any name."""
     if who in known or len(known) < _DAMAGED:
         known[who] = count
 
@@ -280,21 +290,3 @@ def failed_exports(state: dict[str, Any], attempt: int) -> FailedExports:
     """Return those of this attempt."""
     kept = Folded.model_validate(state)
     return kept.exports if kept.attempt == attempt else FailedExports()
-
-
-def figures(state: dict[str, Any]) -> dict[str, float | None]:
-    """Return the values that lists of jobs are sorted by: the columns of `JobRow` of these names."""
-    kept = Folded.model_validate(state)
-    measured = {"loss": mean_loss(kept), "samples_per_second": kept.throughput.mean, "mean_staleness": mean_staleness(kept)}
-    return {"accuracy": kept.eval.get("accuracy"), **measured}
-
-
-def mean_loss(kept: Folded) -> float | None:
-    """None: there is none yet, or the mean is not finite."""
-    if kept.not_finite:
-        return None
-    return sum(kept.loss.values()) / len(kept.loss) if kept.loss else None
-
-
-def mean_staleness(kept: Folded) -> float | None:
-    return kept.staleness_sum / kept.staleness_count if kept.staleness_count else None

@@ -122,8 +122,10 @@ class LightningWorkload(Workload):
         return loader.dataset
 
     def _log(self, name: str, value: Any, *args: Any, **options: Any) -> None:
-        """Stands in for `LightningModule.log`. Logs of `training_step` go nowhere."""
+        """Stands in for `LightningModule.log`. In `training_step` it logs as the workload does, and leaves out torchmetrics."""
         if self._logged is None:
+            if not isinstance(value, nn.Module):
+                self.log(name, value, reduce=options.get("reduce_fx", "mean"))
             return
         if options.get("reduce_fx", "mean") != "mean":
             raise InvalidWorkload(f"validation_step() logs '{name}' with reduce_fx, and scores are means over the split; remove it")
@@ -186,7 +188,7 @@ def _refuse_hooks(module: Any, base: type[nn.Module], ignored: frozenset[str]) -
         if _overrides(module, base, name):
             raise InvalidWorkload(
                 f"{type(module).__name__} has {name}(), which a Trainer calls and a job does not; move its work into "
-                f"training_step(), or into on_epoch() or on_checkpoint() of the workload, {_REMEDY.format(name=name)}"
+                f"training_step(), or into a hook of the workload, such as on_epoch_end(), {_REMEDY.format(name=name)}"
             )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -17,9 +17,9 @@ from gradstream.input.data import in_order
 from gradstream.model import ensemble
 from gradstream.model.guard import ParameterGuard
 from gradstream.model.usercode import UserCode, blaming
-from gradstream.observations.figures import figures
-from gradstream.observations.histograms import Observations
+from gradstream.observations.exact import ExactObservations
 from gradstream.observations.recording import recording
+from gradstream.user_logging.scalars import LoggedScalars
 
 Summarize = Callable[[list[dict[str, Any]]], dict[str, float]]
 
@@ -31,11 +31,35 @@ class Scorer:
         self._code, self._model, self._dataset = code, model, dataset
         self._batch_size, self._device = batch_size, device
         self._guard = ParameterGuard(model, always=True)
+        self.logged = LoggedScalars()
+        """The values that the workload has logged since the last `score` began."""
 
     def score(self) -> dict[str, float]:
         """Return the metrics; for an ensemble also `members_<key>`, the mean of its members' own scores.
 
         Leaves the model in eval mode. Raises: UserError, if the workload raises or changes parameters."""
+        self.logged.take()
+        with self._code.logging_into(self.logged):
+            whole, *alone = self._score_models()
+        if not alone:
+            return whole
+        means = {f"members_{key}": sum(one[key] for one in alone) / len(alone) for key in alone[0]}
+        with blaming("evaluate()"):
+            _refuse_taken(means.keys() & whole.keys())
+        return means | whole
+
+    def end(self, metrics: Mapping[str, float]) -> None:
+        """Call on_evaluation_end of the workload, if it has one, with the metrics of the last `score`. Raises: UserError."""
+        self.logged.weight = 1.0
+        if self._code.has_hook("on_evaluation_end"):
+            self._guard.begin()
+            with self._code.logging_into(self.logged), torch.no_grad():
+                self._code.call_hook("on_evaluation_end", self._model, dict(metrics))
+            with blaming("on_evaluation_end()"):
+                self._guard.check()
+
+    def _score_models(self) -> list[dict[str, float]]:
+        """Return the metrics of the model, and of the members of an ensemble. Only the model itself logs. Raises: UserError."""
         members = ensemble.members(self._model)
         models = [self._model] if members == [self._model] else [self._model, *members]
         splits = [_Split(self._code.summarize) for _ in models]
@@ -44,21 +68,20 @@ class Scorer:
         with torch.no_grad(), blaming("dataset('eval')"):
             for batch, examples in in_order(self._dataset, self._batch_size, self._device, self._code.batching):
                 for model, split in zip(models, splits, strict=True):
+                    self.logged.weight = float(examples) if model is self._model else 0.0
                     with recording(split.observed):
                         values = self._code.evaluate(model, batch)
                     split.add(values, examples)
+        found = []
         with blaming("evaluate()"):
             self._guard.check()
-            whole, *alone = [split.metrics() for split in splits]
+            for model, split in zip(models, splits, strict=True):
+                self.logged.weight = 1.0 if model is self._model else 0.0
+                found.append(split.metrics())
         if self._code.summarize:
             with blaming("summarize()"):
                 self._guard.check()
-        if not alone:
-            return whole
-        means = {f"members_{key}": sum(one[key] for one in alone) / len(alone) for key in alone[0]}
-        with blaming("evaluate()"):
-            _refuse_taken(means.keys() & whole.keys())
-        return means | whole
+        return found
 
 
 class _Split:
@@ -70,7 +93,7 @@ class _Split:
         self._sums: dict[str, float] = defaultdict(float)
         self._examples: dict[str, int] = defaultdict(int)
         self._outputs: list[dict[str, Any]] = []
-        self.observed = Observations()
+        self.observed = ExactObservations()
 
     def add(self, values: dict[str, Any], examples: int) -> None:
         """Add the results of one batch. Raises: InvalidWorkload: a value is no number, and there is no `summarize`."""
@@ -89,7 +112,7 @@ class _Split:
 
     def metrics(self) -> dict[str, float]:
         means = {key: total / self._examples[key] for key, total in self._sums.items()}
-        means = figures(self.observed) | means  # what the workload names itself is its own
+        means = self.observed.figures() | means  # what the workload names itself is its own
         return means | self._summarize(self._outputs) if self._summarize is not None else means
 
 

@@ -52,11 +52,11 @@ class PeerProblem(ModelProblem):
 
     def train(self, request: Train) -> Trained:
         """Leave the gradient of these parts. Raises: UserError."""
-        self.enter_epoch(request.epoch)
+        self.hooks.enter_epoch(request.epoch)
         loss = self._step(Minibatch(request.position, request.shares, 0), self._backward(request))
         reached = self._gather()
         observed = self.take_observations()
-        return Trained(loss, observed.pack() if observed else "", reached)
+        return Trained(loss, observed.pack() if observed else "", self.logged.take_weighted(), reached)
 
     def _backward(self, request: Train) -> Callable[[Tensor], None]:
         return backward if request.scale is None else scaled(backward, request.scale)

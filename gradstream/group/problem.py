@@ -123,6 +123,8 @@ class GroupProblem(ModelProblem):
         trained: Trained = self._others.answer(number)
         if trained.observed:
             self._observed.add(Observations.unpack(trained.observed))
+        if trained.logged:
+            self.logged.merge(trained.logged)
         return trained
 
     def loss_of(self, taken: Minibatch) -> float:

@@ -10,6 +10,7 @@ from torch import Tensor
 from gradstream.model.parts import MicroBatch
 from gradstream.optim.parameters import ParameterShape
 from gradstream.optim.spec import Optimizer
+from gradstream.user_logging.scalars import Taken
 
 
 class Train(NamedTuple):
@@ -84,6 +85,8 @@ class Trained(NamedTuple):
     """The sum of the parts' losses, each times its share."""
     observed: str
     """Packed observations; empty: none."""
+    logged: dict[str, Taken]
+    """The values that the workload has logged, as `LoggedScalars.take_weighted` gives them."""
     reached: list[int] | None = None
     """The parameters that have a gradient here, by index; None: all, so the peer has left a whole vector."""
     late: Mapping[int, Tensor] = {}

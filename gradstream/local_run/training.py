@@ -31,16 +31,19 @@ from gradstream.model.computing.precision import loss_scale
 from gradstream.model.ensemble import train_step
 from gradstream.model.flat_model import trained_dtype
 from gradstream.model.guard import ParameterGuard, watched
+from gradstream.model.hooks import WorkloadHooks
 from gradstream.model.problem import backward
 from gradstream.model.usercode import UserCode, blaming
 from gradstream.model.weights.start import model_without_platform
 from gradstream.observations.histograms import Observations
 from gradstream.observations.recording import recording
 from gradstream.observations.sliding import SlidingObservations
+from gradstream.progress import log_dropped
 from gradstream.progress.evaluation_alerts import not_finite_sentence, overlap_sentence
 from gradstream.spec import JobSpec
 from gradstream.spec.cadence import is_due
 from gradstream.train.replica import LossNotFinite
+from gradstream.user_logging.names import EVALUATION, GROUP
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,8 @@ class LocalProgress:
     evaluation: dict[str, float]
     observed: dict[str, float]
     """Figures of the last examples that the workload observed; empty: none."""
+    logged: dict[str, float]
+    """Numbers that it has logged since the last report, by `user/NAME`, and in this evaluation."""
     finished: bool
     stopped_by: StopReason | None
     alerts: tuple[str, ...] = ()
@@ -89,6 +94,8 @@ def train(spec: JobSpec, folder: Path) -> Iterator[LocalProgress]:
     for report in _Training(spec, code, model, data, scorer, device).reports():
         odd = [name for name, value in report.evaluation.items() if not math.isfinite(value) and name not in known]
         known.update(odd)
+        told += [log_dropped.sentence("run --local")] if code.logged.dropped and "log" not in known else []
+        known.update(["log"] if code.logged.dropped else [])
         told += [not_finite_sentence(f"eval/{name}", report.samples) for name in odd]
         yield replace(report, alerts=tuple(told))
         told = []
@@ -112,11 +119,14 @@ class _Training:
         self._schedule = spec.schedule.for_run(_total_samples(self._steps, length, spec, code.batching.drop_last))
         self._clock, self._judge = _EvaluationClock(spec, length), Judge(spec)
         self._scale = loss_scale(spec)
+        per_epoch = batches_of(length, spec.batch_size, code.batching.drop_last) if length else None
+        self._hooks = WorkloadHooks(code, model, self._guard.watching, per_epoch)
         self._rows, self._observed = local_rows(model, spec, code, length), SlidingObservations()
 
     def reports(self) -> Iterator[LocalProgress]:
         spec, losses = self._spec, list[float]()
         samples, seconds = 0, 0.0
+        self._hooks.start()
         for step, (batch, examples) in zip(range(1, self._steps + 1), self._batches(), strict=False):
             began = time.perf_counter()
             losses.append(self._step(step, to_device(batch, self._device), examples, samples))
@@ -124,12 +134,16 @@ class _Training:
             seconds += time.perf_counter() - began
             if self._clock.is_due(seconds, samples) or step == self._steps:
                 values = self._scorer.score()
+                self._scorer.end(values)
                 self._model.train()
                 stopped_by = self._judge.judge(values, samples=samples, version=step).stop
                 finished = bool(stopped_by) or step == self._steps
                 mean, total = sum(losses) / len(losses), samples + (self._steps - step) * spec.batch_size
                 observed = self._observed.figures()
-                yield LocalProgress(step, samples, total, seconds, mean, values, observed, finished, stopped_by)
+                if finished:
+                    self._hooks.end_epoch_before(step)
+                    self._hooks.end()
+                yield LocalProgress(step, samples, total, seconds, mean, values, observed, self._logged(), finished, stopped_by)
                 losses = []
                 if finished:
                     return
@@ -177,15 +191,19 @@ class _Training:
         """Mini-batches with how many examples each has, pass after pass."""
         loader = _loader(self._data, self._spec.batch_size, self._code.batching, torch.Generator().manual_seed(self._spec.seed))
         for epoch in itertools.count():
-            if hook := self._code.on_epoch:
-                with blaming("on_epoch()"), self._guard.watching():
-                    hook(epoch)
+            self._hooks.enter_epoch(epoch)
             passed = self._one_pass(loader)
             first = next(passed, None)
             if first is None:
                 raise InvalidWorkload("dataset('train') gave no example in a whole pass")
             yield first
             yield from passed
+            self._hooks.end_epoch(epoch)
+
+    def _logged(self) -> dict[str, float]:
+        """Take what the workload has logged in training and in the last evaluation."""
+        of_groups = {GROUP: self._code.logged, EVALUATION: self._scorer.logged}
+        return {f"{group}{name}": value for group, logged in of_groups.items() for name, value in logged.take().items()}
 
     def _one_pass(self, loader: DataLoader[Any]) -> Iterator[tuple[Any, int]]:
         batches = iter(loader)

@@ -1,6 +1,7 @@
 """The catalogue of metrics: every name that is emitted, stored, drawn or exported is defined here, once.
 
-Emitters, API, chart axes and the Parquet export read it. Users' own evaluation metrics are `eval/<key>`.
+Emitters, API, chart axes and the Parquet export read it. Users' own evaluation metrics are `eval/<key>`,
+and the values that their workloads log are `user/<name>`.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from gradstream.metrics.definition import FORMULA as FORMULA
 from gradstream.metrics.definition import Better as Better
 from gradstream.metrics.definition import Metric as Metric
 from gradstream.metrics.definition import define_metric as define_metric
+from gradstream.metrics.figures import define_figures
 from gradstream.metrics.point import Point as Point
 
 LOSS = define_metric("train/loss", "Training loss", "loss", "Mini-batch loss before the step, by worker", "lower")
@@ -138,35 +140,9 @@ EVAL_ACCURACY = define_metric(
 )
 EVAL_LOSS = define_metric("eval/loss", "Eval loss", "loss", "Loss of the center on the evaluation split", "lower")
 
-_FIGURES: dict[str, tuple[str, str, str, Better]] = {
-    "auc": ("AUC", "1", "Share of the pairs of a positive and a negative whose predictions are in order", "higher"),
-    "log_loss": ("Log loss", "nats", "Mean log loss of the predictions", "lower"),
-    "normalized_entropy": ("Normalized entropy", "1", "Log loss over that of predicting the mean of the labels", "lower"),
-    "calibration": ("Calibration", "1", "Mean prediction over the mean of the labels; 1 is right", "neither"),
-    "accuracy": ("Accuracy", "1", "Share of the predictions that are on the side of .5 of their label", "higher"),
-    "precision": ("Precision", "1", "Share of positives among predictions of at least .5", "higher"),
-    "recall": ("Recall", "1", "Share of the positives that have a prediction of at least .5", "higher"),
-    "average_precision": ("Average precision", "1", "Precision at each threshold, weighted by its positives", "higher"),
-}
-"""Title, unit, meaning and better side of what `gradstream.observations.figures` gives."""
-
-
-def _define_figures(group: str, title: str, of: str) -> dict[str, Metric]:
-    """Return the metrics of a group by figure."""
-    found = {key: (f"{group}/{key}", *figure) for key, figure in _FIGURES.items()}
-    return {
-        key: CATALOGUE.get(name) or define_metric(name, f"{title} {_lower(own)}", unit, f"{meaning}, of {of}", better)
-        for key, (name, own, unit, meaning, better) in found.items()
-    }
-
-
-def _lower(title: str) -> str:
-    return title if title.isupper() else title[0].lower() + title[1:]
-
-
-OBSERVED = _define_figures("train", "Training", "the last 100,000 examples that workloads observed, each before its step")
-PASSED = _define_figures("pass", "Pass:", "all examples of a pass over the data, each predicted before its step")
-EVALUATED = _define_figures("eval", "Eval", "the whole evaluation split")
+OBSERVED = define_figures("train", "Training", "the last 100,000 examples that workloads observed, each before its step")
+PASSED = define_figures("pass", "Pass:", "all examples of a pass over the data, each predicted before its step")
+EVALUATED = define_figures("eval", "Eval", "the whole evaluation split")
 COMPUTE = define_metric("time/compute", "Compute time", "s", "Time per push spent on gradients and local steps, by worker", "lower")
 DATA = define_metric("time/data", "Data time", "s", "Time per push spent waiting for mini-batches, by worker", "lower")
 PEER_WAIT = define_metric(
@@ -252,6 +228,13 @@ SHARED_MEMORY_SHORTFALL = define_metric(
     "Shared-memory shortfall",
     "bytes",
     "Shared memory that a worker did not get, so its vectors go through Redis",
+    "lower",
+)
+LOG_DROPPED = define_metric(
+    "worker/log_dropped",
+    "Logged values dropped",
+    "values",
+    "Values that a workload has logged under too many names, and that were dropped, by process",
     "lower",
 )
 RETRANSMISSIONS = define_metric(

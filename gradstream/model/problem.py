@@ -24,12 +24,14 @@ from gradstream.model.core_share import OnCore
 from gradstream.model.early import EarlyGradients
 from gradstream.model.flat_model import FlatModel
 from gradstream.model.guard import GUIDE, ParameterGuard, watched
+from gradstream.model.hooks import WorkloadHooks
 from gradstream.model.parts import Minibatch
 from gradstream.model.usercode import UserCode, blaming
 from gradstream.observations.histograms import Observations
 from gradstream.observations.recording import recording
 from gradstream.train.hand import Hand
 from gradstream.train.problem import Gradient
+from gradstream.user_logging.scalars import LoggedScalars
 
 if TYPE_CHECKING:
     from gradstream.model.computing.precision import LossScale
@@ -68,14 +70,13 @@ class ModelProblem:
         """That the last mini-batch is of: an epoch, or a portion of data that grows."""
         self.passes_over = 0
         """Passes that are over for this worker with its last mini-batch."""
-        self._epoch: int | None = None
-        """That on_epoch was called for last."""
         self.parameters, self._modules = flat.parameters, list(flat.model.modules())
         """Modules are looked at instead of told for each mini-batch that they train, which takes thirty times as long."""
         self._train_step = partial(ensemble.train_step, flat.model)
         self._wait_for_push: Callable[[], None] = lambda: None
         self._early: EarlyGradients | None = None
         self._ahead = BatchesAhead(self._fetch, self._name if rows and code.ids else None, self.may_take_early)
+        self.hooks = WorkloadHooks(code, flat.model, lambda: self._guard.watching(self._flat.theta), batches.per_epoch)
         self.total, self.per_epoch, self.planned = batches.total, batches.per_epoch, batches.planned
         self.total_samples, self.epoch_samples = batches.total_samples, batches.epoch_samples
         self.data_seconds = 0.0
@@ -125,18 +126,10 @@ class ModelProblem:
         with recording(self._observed):
             return self._code.loss(model, batch)
 
-    def on_checkpoint(self, number: int) -> None:
-        """This worker has saved its part of a checkpoint. Raises: UserError."""
-        if hook := self._code.on_checkpoint:
-            with blaming("on_checkpoint()"), self._guard.watching(self._flat.theta):
-                hook(self._flat.model, number)
-
-    def enter_epoch(self, epoch: int) -> None:
-        """Call on_epoch of the workload, if it has one, unless it was called for this epoch last. Raises: UserError."""
-        if epoch != self._epoch and (hook := self._code.on_epoch):
-            self._epoch = epoch
-            with blaming("on_epoch()"), self._guard.watching(self._flat.theta):
-                hook(epoch)
+    @property
+    def logged(self) -> LoggedScalars:
+        """The values that the workload has logged since they were last taken."""
+        return self._code.logged
 
     def descend(self, alpha: float) -> None:
         self._flat.descend(alpha)
@@ -174,7 +167,7 @@ class ModelProblem:
     def take(self, position: int) -> Minibatch:
         """Take the mini-batch number `position`, whose turn it is. Raises: UserError, FetcherLost."""
         self._pass, self.passes_over = position // self.per_epoch, (position + 1) // self.per_epoch
-        self.enter_epoch(self._pass)
+        self.hooks.reach(position)
         batch, examples, named = self._ahead.take(position)
         with blaming("dataset('train')"):
             shares = parts.of(batch, examples, self._at_once or examples)
@@ -197,11 +190,10 @@ class ModelProblem:
     def may_take_early(self, position: int) -> bool:
         """Return whether a mini-batch may be taken before its turn.
 
-        False after the end, for what is not there yet or comes in turn, and before on_epoch, which may change the data."""
+        False after the end, for what is not there yet or comes in turn, and before hooks of epochs, which may change the data."""
         if self._batches.followed and self._batches.followed.takes_in_turn:
             return False
-        enters_epoch = self._code.on_epoch is not None and position // self.per_epoch != self._epoch
-        return position < self.total and not enters_epoch and self.has_data(position)
+        return position < self.total and not self.hooks.are_due_at(position) and self.has_data(position)
 
     def _name(self, batch: Any) -> Named:
         """Raises: UserError."""

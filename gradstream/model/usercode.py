@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import nn
@@ -25,6 +26,7 @@ from gradstream.model.weights.files import load_given_weights
 from gradstream.process.begin import seed_of
 from gradstream.process.exits import UserError
 from gradstream.spec import JobSpec
+from gradstream.user_logging.scalars import LoggedScalars
 from gradstream.workload import Split, Workload
 
 _LONGEST_METRIC = 100
@@ -47,6 +49,7 @@ class blaming:
             raise UserError(f"the workload failed in {self._part}") from error
 
 
+Hook = Literal["on_train_start", "on_epoch", "on_epoch_end", "on_checkpoint", "on_evaluation_end", "on_train_end"]
 _NAMED = 8
 """Names of parameters in a message."""
 
@@ -68,6 +71,18 @@ class UserCode:
                 )
         with blaming("workload.args"), randomness.seeded(spec.seed):
             self._workload = found(**spec.workload.args)
+        self.logged = LoggedScalars()
+        """The values that it logs in training."""
+        self._workload._scalars = self.logged
+
+    @contextmanager
+    def logging_into(self, scalars: LoggedScalars) -> Iterator[None]:
+        """Inside, what the workload logs goes there."""
+        before, self._workload._scalars = self._workload._scalars, scalars
+        try:
+            yield
+        finally:
+            self._workload._scalars = before
 
     def model(self) -> nn.Module:
         """Build the model, the same in every process of the job."""
@@ -186,23 +201,14 @@ class UserCode:
                 raise InvalidWorkload(f"clicks() must return a tensor with a number for each example, not {described(found)}")
             return found
 
-    @property
-    def on_epoch(self) -> Callable[[int], None] | None:
-        """None: the workload has none of its own. Its random numbers change no others."""
-        return None if self._inherits("on_epoch") else self._on_epoch
+    def has_hook(self, hook: Hook) -> bool:
+        """Return whether the workload has one of its own."""
+        return not self._inherits(hook)
 
-    def _on_epoch(self, epoch: int) -> None:
-        with blaming("on_epoch()"), randomness.seeded(seed_of(self._spec.seed, "on_epoch", epoch), gpus=False):
-            self._workload.on_epoch(epoch)
-
-    @property
-    def on_checkpoint(self) -> Callable[[nn.Module, int], None] | None:
-        """None: the workload has none of its own. Its random numbers change no others."""
-        return None if self._inherits("on_checkpoint") else self._on_checkpoint
-
-    def _on_checkpoint(self, model: nn.Module, checkpoint: int) -> None:
-        with blaming("on_checkpoint()"), randomness.seeded(seed_of(self._spec.seed, "on_checkpoint", checkpoint), gpus=False):
-            self._workload.on_checkpoint(model, checkpoint)
+    def call_hook(self, hook: Hook, *args: Any, number: int = 0) -> None:
+        """Call a hook of the workload. Its random numbers change no others: they begin from `number`. Raises: UserError."""
+        with blaming(f"{hook}()"), randomness.seeded(seed_of(self._spec.seed, hook, number), gpus=False):
+            getattr(self._workload, hook)(*args)
 
     def _inherits(self, method: str) -> bool:
         return getattr(type(self._workload), method) is getattr(Workload, method) and method not in vars(self._workload)

@@ -27,6 +27,7 @@ def figures(observed: Observations) -> dict[str, float]:
         "accuracy": (hits + rejections) / weight,
         "precision": _ratio(hits, hits + false_alarms, 0.0),
         "recall": _ratio(hits, positive),
+        "f1": _ratio(2 * hits, 2 * hits + false_alarms + missed),
         "average_precision": average_precision(positives, negatives),
     }
 

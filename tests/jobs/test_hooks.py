@@ -1,4 +1,4 @@
-"""`on_epoch` and `on_checkpoint` of user code in a real job: when they are called, and with what."""
+"""The hooks of user code in a real job: when they are called, and with what."""
 
 from __future__ import annotations
 
@@ -38,13 +38,20 @@ def committed(lab: Lab, job: Job, attempt: int) -> list[int]:
 
 
 def follows_the_passes(found: list[tuple[str, int | None]], first: int) -> bool:
-    """`on_epoch` is called before the first mini-batch of each pass, from number `first`, and at no other time."""
+    """`on_epoch` is called before the first mini-batch of each pass, from number `first`, `on_epoch_end` after its last one, and
+    neither at another time. `on_train_start` comes first, and `on_train_end` last."""
+    training = [(hook, number) for hook, number in found if hook not in ("loss", "on_checkpoint")]
+    pairs = [(hook, epoch) for epoch in range(first, EPOCHS) for hook in ("on_epoch", "on_epoch_end")]
+    if training != [("on_train_start", None), *pairs, ("on_train_end", None)]:
+        return False
     passes: list[tuple[int | None, int]] = []
     for hook, number in found:
         if hook == "on_epoch":
             passes.append((number, 0))
         elif hook == "loss":
             passes[-1] = (passes[-1][0], passes[-1][1] + 1)
+        elif hook == "on_epoch_end" and number != first and passes[-1][1] != PER_EPOCH:
+            return False
     whole = all(count == PER_EPOCH for _, count in passes[1:])
     return whole and [number for number, _ in passes] == list(range(first, EPOCHS))
 
@@ -55,7 +62,7 @@ def test_each_worker_hears_of_each_pass_and_of_each_checkpoint(lab: Lab, tmp_pat
     found = calls(tmp_path / "notes")
     assert len(found) == 2, "each worker, and no other process"
     for each in found.values():
-        assert each[0] == ("on_epoch", 0)
+        assert each[:2] == [("on_train_start", None), ("on_epoch", 0)]
         assert follows_the_passes(each, first=0)
         assert sum(hook == "loss" for hook, _ in each) == EPOCHS * PER_EPOCH
     taken = [[number for hook, number in each if hook == "on_checkpoint"] for each in found.values()]
@@ -75,5 +82,5 @@ def test_after_a_resume_a_pass_that_had_begun_is_told_of_again(lab: Lab, tmp_pat
     assert len(after) == 2, "a new attempt"
     assert lab.client.job(job.id).attempt == 2
     for each in after.values():
-        assert each[0] == ("on_epoch", 1), "the checkpoint is of the middle of the second pass"
+        assert each[:2] == [("on_train_start", None), ("on_epoch", 1)], "the checkpoint is of the middle of the second pass"
         assert follows_the_passes(each, first=1)

@@ -44,8 +44,17 @@ class Remembers(Workload):
             self._wait()
         return nn.functional.mse_loss(model(batch[0]), batch[1])
 
+    def on_train_start(self, model: nn.Module) -> None:
+        self._note("on_train_start")
+
     def on_epoch(self, epoch: int) -> None:
         self._note("on_epoch", epoch)
+
+    def on_epoch_end(self, model: nn.Module, epoch: int) -> None:
+        self._note("on_epoch_end", epoch)
+
+    def on_train_end(self) -> None:
+        self._note("on_train_end")
 
     def on_checkpoint(self, model: nn.Module, checkpoint: int) -> None:
         assert torch.is_grad_enabled()

@@ -29,6 +29,9 @@ from gradstream.cli.jobfile.jobsource import GivenJob, find_job
 if TYPE_CHECKING:
     from gradstream.local_run import LocalProgress
 
+_LOGGED = 10
+"""Logged values on a line of progress."""
+
 
 def command(
     job_file: JobFile,
@@ -79,6 +82,7 @@ def _local(given: GivenJob, overrides: list[str] | None, as_json: bool) -> None:
                     talk(f"alert: {alert}", "yellow")
                 alerts += last.alerts
                 values += "".join(f"  train/{name} {number(last.observed[name])}" for name in ("auc",) if name in last.observed)
+                values += "".join(f"  {name} {number(value)}" for name, value in sorted(last.logged.items())[:_LOGGED])
                 talk(f"{last.samples:,}/{last.total_samples:,} samples  loss {number(last.loss)}  {values}")
     except InvalidWorkload as error:
         _fail(str(error), error)
@@ -115,6 +119,7 @@ def _print_end(last: LocalProgress, alerts: list[str], as_json: bool) -> None:
                 "samples_per_second": last.samples / last.seconds,
                 "eval": last.evaluation,
                 "observed": last.observed,
+                "logged": last.logged,
                 "alerts": alerts,
                 "target_reached": last.stopped_by == "target",
                 "stopped_by": last.stopped_by,

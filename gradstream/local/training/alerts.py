@@ -12,6 +12,7 @@ from gradstream.metrics import (
     COMPARED_ROWS,
     LATE_FILES,
     LEADERLESS,
+    LOG_DROPPED,
     RETRANSMISSIONS,
     ROWS_BEYOND,
     SHARED_MEMORY_SHORTFALL,
@@ -20,7 +21,7 @@ from gradstream.metrics import (
     Point,
 )
 from gradstream.process.watchdog import Hang, ended_sentence, hang_sentences
-from gradstream.progress import alerts, damage, full_disk, shared_memory
+from gradstream.progress import alerts, damage, full_disk, log_dropped, shared_memory
 from gradstream.progress.evaluation_alerts import late_files_sentence, not_finite_sentence, overlap_sentence
 from gradstream.progress.pass_alerts import PassWatch
 from gradstream.progress.process_summary import ProcessSummaries
@@ -130,6 +131,9 @@ class RunAlerts:
             self._shortfalls[point.rank] = int(point.value)
             self._raised.pop(("shared memory",), None)  # told anew: it concerns one more worker
             self._raise(("shared memory",), shared_memory.sentence(self._shortfalls))
+        elif point.name == LOG_DROPPED.name:
+            who = source.rpartition(".")[0] or source
+            self._raise_once(("log dropped", who), log_dropped.sentence(who))
         elif point.name == RETRANSMISSIONS.name:
             who = source.rpartition(".")[0] or source
             self._raise_once(("damaged", who), damage.sentence(who))

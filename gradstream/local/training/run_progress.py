@@ -8,6 +8,7 @@ from gradstream.local.training.alerts import RunAlerts
 from gradstream.metrics import LOSS, OBSERVED, STALENESS, TOTAL, Point
 from gradstream.progress.exchange import Figures
 from gradstream.spec import JobSpec
+from gradstream.user_logging.names import GROUP
 
 _OBSERVED = frozenset(metric.name for metric in OBSERVED.values())
 
@@ -21,6 +22,8 @@ class RunProgress:
         self._samples, self._total, self._loss = 0, 0, float("nan")
         self._evals: dict[str, float] = {}
         self._observed: dict[str, float] = {}
+        self._logged: dict[str, float] = {}
+        """The last value of each name, of any worker."""
         self._staleness, self._pushes = 0.0, 0
         self._first = self._last = 0.0
 
@@ -41,6 +44,8 @@ class RunProgress:
                 self._total = int(point.value)
             elif point.name.startswith("eval/"):
                 self._evals[point.name] = point.value
+            elif point.name.startswith(GROUP):
+                self._logged[point.name] = point.value
             elif point.name in _OBSERVED:
                 self._observed[point.name] = point.value
 
@@ -72,6 +77,7 @@ class RunProgress:
             "samples_per_second": round(rate, 1),
             "mean_staleness": round(self._mean(), 4),
             "observed": self._observed,
+            "logged": self._logged,
             "alerts": self._alerts.sentences,
             "exchange": exchange and exchange.model_dump(),
             "shards": [load.model_dump() for load in self.figures.loads()],

@@ -47,13 +47,20 @@ class Reporter:
     def point(
         self, metric: Metric | str, value: float, *, rank: int = -1, step: int = 0, samples: int = 0, version: int = 0
     ) -> None:
-        name = metric if isinstance(metric, str) else metric.name
         with self._lock:
-            self._records.append((time.time(), rank, step, samples, version, name, value))
+            self._records.append((time.time(), rank, step, samples, version, _name_of(metric), value))
 
-    def points(self, values: Mapping[Metric, float], *, rank: int = -1, step: int = 0, samples: int = 0, version: int = 0) -> None:
+    def points(
+        self,
+        values: Mapping[Metric, float] | Mapping[str, float],
+        *,
+        rank: int = -1,
+        step: int = 0,
+        samples: int = 0,
+        version: int = 0,
+    ) -> None:
         """Several, measured at one moment."""
-        named = [part for metric, value in values.items() for part in (metric.name, value)]
+        named = [part for metric, value in values.items() for part in (_name_of(metric), value)]
         with self._lock:
             self._records.append((time.time(), rank, step, samples, version, *named))
 
@@ -94,3 +101,7 @@ class Reporter:
             self._records = self._records[lost:]
         if lost:
             log.warning("%d records are dropped: the platform does not store metrics now, and the buffer is full", lost)
+
+
+def _name_of(metric: Metric | str) -> str:
+    return metric if isinstance(metric, str) else metric.name

@@ -16,6 +16,7 @@ from gradstream.errors import InvalidWorkload
 from gradstream.evaluation.scoring import Scorer
 from gradstream.model.usercode import UserCode
 from gradstream.spec import JobSpec
+from gradstream.user_logging.scalars import LoggedScalars
 
 POINTS = torch.linspace(-1, 1, 20)[:, None]
 BATCH = [POINTS, (POINTS[:, 0] > 0).long()]
@@ -197,6 +198,19 @@ def test_steps_without_a_result_and_odd_logs_are_refused() -> None:
         workload, model = made(type("Validating", (Module,), {"validation_step": validation}))
         with pytest.raises(InvalidWorkload, match=said):
             workload.evaluate(model, BATCH)
+
+
+def test_logs_of_a_training_step_are_those_of_the_workload() -> None:
+    def step(self: Any, batch: Any) -> Any:
+        self.log("acc", 0.5, prog_bar=True)
+        self.log_dict({"norm": torch.tensor(2.0)}, reduce_fx="max")
+        self.log("metric", nn.Identity())  # as a torchmetric, which is a module
+        return self.net(batch[0]).sum()
+
+    workload, model = made(with_step(step))
+    workload._scalars = LoggedScalars()
+    workload.loss(model, BATCH)
+    assert workload._scalars.take() == {"acc": 0.5, "norm": 2.0}
 
 
 def test_ensembles_are_refused() -> None:

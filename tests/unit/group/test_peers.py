@@ -55,6 +55,9 @@ class Peering(Workload):
                 os.kill(os.getpid(), signal.SIGKILL)
             case "observes":
                 self.observe(numbers, torch.ones(len(numbers)))
+            case "logs":
+                self.log("numbers", numbers.mean())
+                self.log("largest", numbers.max(), reduce="max")
             case "epochs":
                 return model(ones).mean() * 0 + self.epoch
         return model(ones).mean()
@@ -152,6 +155,14 @@ def test_the_lead_counts_what_it_waits_for_its_peers(roles: dict[str, Any], grou
     problem.gradient(0)
     assert 0.1 < problem.take_peer_wait() < TIMEOUT
     assert problem.take_peer_wait() == 0
+
+
+def test_values_that_peers_log_are_reported_with_those_of_the_lead(grouped: GroupProblems) -> None:
+    problem = grouped(job("logs", accumulate=2), 0)
+    numbers = [problem.take(0).shares[part].batch[0] for part in range(4)]
+    problem.gradient(0)
+    expected = {"numbers": float(torch.cat(numbers).mean()), "largest": float(torch.cat(numbers).max())}
+    assert problem.logged.take() == expected
 
 
 def test_on_epoch_is_called_in_each_peer(grouped: GroupProblems) -> None:

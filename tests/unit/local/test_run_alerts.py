@@ -44,6 +44,7 @@ WRONG = (
     ("server-0.0", [point(metrics.STARVED, 3, 20)]),
     ("worker-0.0", [point(metrics.COMPARED_ROWS, 0, 1000), point(metrics.SHARED_ROWS, 0, 1000)]),
     ("worker-0.0", [point(metrics.SHARED_MEMORY_SHORTFALL, 0, 5e6)]),
+    ("worker-1.0", [point(metrics.LOG_DROPPED, 1, 7)]),
     ("evaluator.0", [Point("eval/auc", -1, 0, 640, 10, 100.0, float("nan"))]),
 )
 
@@ -58,7 +59,7 @@ def test_the_page_shows_the_same_but_for_what_only_it_offers() -> None:
     )
     told = slow.partition("Stop ")[0] + remedies
     assert sorted(mine) == sorted([told if alert == slow else alert for alert in page])
-    assert len(mine) == 7
+    assert len(mine) == 8
 
 
 def test_who_waits_for_a_slow_worker_is_told_what_to_set() -> None:

@@ -12,8 +12,8 @@ const catalogue = [
 ]
 
 it("takes titles and groups from the catalogue, and makes them of a name that is not there", () => {
-  const titles = ["train/loss", "eval/top5_accuracy", "comet/tail"].map((name) => entryOf(catalogue, name)).map(({ title, group }) => `${group}: ${title}`)
-  expect(titles).toEqual(["Training: Training loss", "Evaluation: Eval top5 accuracy", "Comet: Comet tail"])
+  const titles = ["train/loss", "eval/top5_accuracy", "comet/tail", "user/grad_norm", "user/eval/Loss/a"].map((name) => entryOf(catalogue, name)).map(({ title, group }) => `${group}: ${title}`)
+  expect(titles).toEqual(["Training: Training loss", "Evaluation: Eval top5 accuracy", "Comet: Comet tail", "Logged values: grad_norm", "Logged values: eval/Loss/a"])
 })
 
 it("writes shares in percent, as the rest of the page does", () => {
@@ -22,15 +22,15 @@ it("writes shares in percent, as the rest of the page does", () => {
 })
 
 describe("metricGroups", () => {
-  const names = ["time/wait", "train/total_samples", "eval/top5", "train/staleness", "train/loss", "comet/tail", "eval/accuracy"]
+  const names = ["time/wait", "train/total_samples", "eval/top5", "train/staleness", "train/loss", "comet/tail", "user/b", "eval/accuracy", "user/a"]
   const short = (pinned: string[], search: string) => metricGroups(catalogue, names, pinned, search).map(({ key, names }) => [key, ...names].join(" "))
 
   it("puts what matters most first", () => {
-    expect(short([], "")).toEqual(["train train/loss train/staleness", "eval eval/accuracy eval/top5", "time time/wait", "comet comet/tail"])
+    expect(short([], "")).toEqual(["train train/loss train/staleness", "user user/a user/b", "eval eval/accuracy eval/top5", "time time/wait", "comet comet/tail"])
   })
 
   it("shows a pinned metric once, before all others", () => {
-    expect(short(["time/wait", "no/such"], "")).toEqual(["pinned time/wait", "train train/loss train/staleness", "eval eval/accuracy eval/top5", "comet comet/tail"])
+    expect(short(["time/wait", "no/such"], "")).toEqual(["pinned time/wait", "train train/loss train/staleness", "user user/a user/b", "eval eval/accuracy eval/top5", "comet comet/tail"])
   })
 
   it("finds all words in names and titles", () => {

@@ -5,14 +5,22 @@ import { valueUnit, writeValue } from "./scales/units"
 /** All metrics that the platform measures, in the order in which they are listed. */
 export type Catalogue = readonly CatalogueEntry[]
 
-/** The catalogue's entry of a metric. Users' own metrics are not in it, so their titles come from their names: "eval/top5_accuracy" is "Eval top5 accuracy". */
+/** Begins the names of values that a workload logs. */
+const LOGGED = "user"
+
+/** The catalogue's entry of a metric. Users' own metrics are not in it, so their titles come from their names: "eval/top5_accuracy" is "Eval top5 accuracy". A logged value keeps the name that the workload gives it. */
 export function entryOf(catalogue: Catalogue, name: string): CatalogueEntry {
-  return catalogue.find((entry) => entry.name === name) ?? { name, title: titleFrom(name), group: groupOf(catalogue, name), unit: "", meaning: "", better: "neither", drawn: true }
+  return catalogue.find((entry) => entry.name === name) ?? { name, title: titleOf(name), group: groupOf(catalogue, name), unit: "", meaning: "", better: "neither", drawn: true }
+}
+
+function titleOf(name: string): string {
+  return name.startsWith(`${LOGGED}/`) ? name.slice(LOGGED.length + 1) : titleFrom(name)
 }
 
 /** Metrics whose names begin alike share a group. */
 function groupOf(catalogue: Catalogue, name: string): string {
   const key = groupKey(name)
+  if (key === LOGGED) return "Logged values"
   return catalogue.find((entry) => groupKey(entry.name) === key)?.group ?? titleFrom(key)
 }
 
@@ -47,19 +55,20 @@ export interface MetricGroup {
   names: string[]
 }
 
-/** Metrics by group, in the order of the catalogue, then users' own by name. Pinned metrics make a group of their own before all others. A search finds names and titles. */
+/** Metrics by group, in the order of the catalogue, then users' own by name. Logged values follow the first group. Pinned metrics make a group of their own before all others. A search finds names and titles. */
 export function metricGroups(catalogue: Catalogue, names: readonly string[], pinned: readonly string[], search: string): MetricGroup[] {
   const words = search.toLowerCase().split(/\s+/).filter(Boolean)
   const known = catalogue.map(({ name }) => name)
-  const keys = [...new Set(known.map(groupKey))]
+  const [first = "", ...others] = new Set(known.map(groupKey))
+  const keys = [first, LOGGED, ...others]
   const found = [...new Set(names)]
     .map((name) => entryOf(catalogue, name))
     .filter(({ drawn }) => drawn)
     .filter(({ name, title }) => words.every((word) => `${name} ${title}`.toLowerCase().includes(word)))
     .sort((a, b) => rank(keys, groupKey(a.name)) - rank(keys, groupKey(b.name)) || rank(known, a.name) - rank(known, b.name) || a.name.localeCompare(b.name, "en", { numeric: true }))
   const chosen = pinned.filter((name) => found.some((entry) => entry.name === name))
-  const others = found.filter(({ name }) => !chosen.includes(name))
-  const groups = [...new Map(others.map(({ name, group }) => [groupKey(name), group]))].map(([key, title]) => ({ key, title, names: others.map(({ name }) => name).filter((name) => groupKey(name) === key) }))
+  const unpinned = found.filter(({ name }) => !chosen.includes(name))
+  const groups = [...new Map(unpinned.map(({ name, group }) => [groupKey(name), group]))].map(([key, title]) => ({ key, title, names: unpinned.map(({ name }) => name).filter((name) => groupKey(name) === key) }))
   return [{ key: "pinned", title: "Pinned", names: chosen }, ...groups].filter((group) => group.names.length > 0)
 }
 

@@ -1,0 +1,13 @@
+"""The sentence about logged values that are dropped."""
+
+from __future__ import annotations
+
+from gradstream.user_logging.names import MAX_NAMES
+
+
+def sentence(label: str) -> str:
+    """The first time for a process. `label`: `worker-0`, `evaluator`."""
+    return (
+        f"{label} logs values under more than {MAX_NAMES} names; those under further names are dropped. The metric "
+        "worker/log_dropped counts them. Log under fewer names: a name with a step in it is a new one at each step."
+    )
