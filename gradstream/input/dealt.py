@@ -16,7 +16,7 @@ _TIMEOUT = 600.0
 
 
 class DealtAhead:
-    """Fetches the mini-batches of a hand before their turn, in its order."""
+    """Fetches the mini-batches that were granted before their turn, in the order of the grants."""
 
     def __init__(self, fetch: Callable[[int], tuple[Any, int]], ahead: int, device: torch.device) -> None:
         """`ahead`: mini-batches that are fetched before their turn, at most."""

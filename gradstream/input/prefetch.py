@@ -24,7 +24,7 @@ from gradstream.input.dealt import DealtAhead
 from gradstream.input.fetchers import FetcherLost, Fetchers
 from gradstream.spec import JobSpec
 from gradstream.spec.input import FETCHED_AHEAD
-from gradstream.train.hand import Hand
+from gradstream.train.granted import GrantedBatches
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +62,7 @@ class Prefetched:
         self.total, self.per_epoch, self.total_samples = batches.total, batches.per_epoch, batches.total_samples
         self.epoch_samples = batches.epoch_samples
         self.followed, self.planned = batches.followed, batches.planned
-        self.hand: Hand | None = None
+        self.granted: GrantedBatches | None = None
         """The numbers of the mini-batches that come next; None: one after the other."""
         self._watch = _Watch()
         self._ahead: _Ahead | None = None
@@ -98,7 +98,7 @@ class Prefetched:
             return taken
         if self.planned:
             self._dealt = self._dealt or DealtAhead(self._batches.fetch, self._depth, device)
-            return self._dealt.take(position, self.hand.ahead(self._depth + 1) if self.hand else ())
+            return self._dealt.take(position, self.granted.ahead(self._depth + 1) if self.granted else ())
         if self._ahead is None or position != self._next:  # the first time, or a worker that goes on somewhere else
             self.close()
             self._ahead = self._started(position, device)

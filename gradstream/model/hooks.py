@@ -8,6 +8,7 @@ from typing import Any
 
 from torch import nn
 
+from gradstream.errors import InvalidWorkload
 from gradstream.model.usercode import Hook, UserCode, blaming
 
 
@@ -15,9 +16,19 @@ class WorkloadHooks:
     """All of it raises: UserError."""
 
     def __init__(
-        self, code: UserCode, model: nn.Module, watch: Callable[[], AbstractContextManager[None]], per_epoch: int | None
+        self,
+        code: UserCode,
+        model: nn.Module,
+        watch: Callable[[], AbstractContextManager[None]],
+        per_epoch: int | None,
+        *,
+        has_share: bool = True,
     ) -> None:
-        """`watch`: around each of them, refuses changes of parameters. `per_epoch`: mini-batches of a pass; None: not known."""
+        """`watch`: around each of them, refuses changes of parameters. `per_epoch`: mini-batches of a pass; None: not known.
+        `has_share`: the worker's passes are over a share of its own."""
+        if not has_share and code.has_hook("on_epoch_end"):
+            remedy = "remove the hook, or write data.deal: shares"
+            raise InvalidWorkload(f"on_epoch_end(): a worker has no pass of its own to end under data.deal: demand; {remedy}")
         self._code, self._model, self._watch, self._per_epoch = code, model, watch, per_epoch
         self._epoch: int | None = None
         """The one that was entered last."""

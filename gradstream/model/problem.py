@@ -29,7 +29,7 @@ from gradstream.model.parts import Minibatch
 from gradstream.model.usercode import UserCode, blaming
 from gradstream.observations.histograms import Observations
 from gradstream.observations.recording import recording
-from gradstream.train.hand import Hand
+from gradstream.train.granted import GrantedBatches
 from gradstream.train.problem import Gradient
 from gradstream.user_logging.scalars import LoggedScalars
 
@@ -76,7 +76,8 @@ class ModelProblem:
         self._wait_for_push: Callable[[], None] = lambda: None
         self._early: EarlyGradients | None = None
         self._ahead = BatchesAhead(self._fetch, self._name if rows and code.ids else None, self.may_take_early)
-        self.hooks = WorkloadHooks(code, flat.model, lambda: self._guard.watching(self._flat.theta), batches.per_epoch)
+        guarded, dealt = (lambda: self._guard.watching(self._flat.theta)), batches.planned > 0
+        self.hooks = WorkloadHooks(code, flat.model, guarded, batches.per_epoch, has_share=not dealt)
         self.total, self.per_epoch, self.planned = batches.total, batches.per_epoch, batches.planned
         self.total_samples, self.epoch_samples = batches.total_samples, batches.epoch_samples
         self.data_seconds = 0.0
@@ -134,9 +135,9 @@ class ModelProblem:
     def descend(self, alpha: float) -> None:
         self._flat.descend(alpha)
 
-    def take_from(self, hand: Hand) -> None:
+    def take_from(self, granted: GrantedBatches) -> None:
         if isinstance(self._batches, Prefetched):
-            self._batches.hand = hand
+            self._batches.granted = granted
 
     def prepare(self, position: int) -> None:
         if isinstance(self._batches, Prefetched) and not self._ahead.has(position):

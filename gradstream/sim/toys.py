@@ -10,7 +10,7 @@ from torch import Tensor
 
 from gradstream.center.entries import Buffers
 from gradstream.spec import JobSpec
-from gradstream.train.hand import Hand
+from gradstream.train.granted import GrantedBatches
 from gradstream.train.problem import Gradient
 
 ENDLESS = 10**9
@@ -49,7 +49,7 @@ class Quadratic:
             g += self._noise * torch.randn(g.shape, generator=self._generator, dtype=g.dtype)
         return Gradient(g, loss, self._examples)
 
-    def take_from(self, hand: Hand) -> None:
+    def take_from(self, granted: GrantedBatches) -> None:
         """Do nothing: all mini-batches are alike."""
 
     def buffers(self) -> Buffers | None:

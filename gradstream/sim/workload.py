@@ -34,7 +34,7 @@ from gradstream.model.weights.start import model_without_platform
 from gradstream.observations.histograms import Observations
 from gradstream.process.begin import seed_of
 from gradstream.spec import JobSpec
-from gradstream.train.hand import Hand
+from gradstream.train.granted import GrantedBatches
 from gradstream.train.problem import Gradient
 
 if TYPE_CHECKING:
@@ -148,8 +148,8 @@ class Randomly:
     def forget_asked_rows(self) -> None:
         self._problem.forget_asked_rows()
 
-    def take_from(self, hand: Hand) -> None:
-        self._problem.take_from(hand)
+    def take_from(self, granted: GrantedBatches) -> None:
+        self._problem.take_from(granted)
 
     def take_observations(self) -> Observations | None:
         return self._problem.take_observations()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from gradstream.center.entries import Response
 from gradstream.center.positions import Position, place_at, position_at, taken_at
-from gradstream.train.hand import Hand
+from gradstream.train.granted import GrantedBatches
 from gradstream.train.problem import Dealt, Follows, HasPlace, Problem
 
 
@@ -19,9 +19,9 @@ class BatchCount:
         self._placed = problem if isinstance(problem, HasPlace) else None
         self.planned = problem.planned if isinstance(problem, Dealt) else 0
         """Mini-batches of the job that the servers deal on demand; 0: this worker has a fixed share."""
-        self._hand = Hand() if self.planned else None
-        if self._hand and isinstance(problem, Dealt):
-            problem.take_from(self._hand)
+        self._granted = GrantedBatches() if self.planned else None
+        if self._granted and isinstance(problem, Dealt):
+            problem.take_from(self._granted)
         self.t = 0
         """Mini-batches taken so far, over all incarnations of this rank."""
         self.steps = 0
@@ -43,17 +43,17 @@ class BatchCount:
     @property
     def number(self) -> int:
         """The number of the next mini-batch: in this rank's share, or in the whole data if mini-batches are dealt."""
-        return self._hand.number if self._hand is not None else self.t
+        return self._granted.number if self._granted is not None else self.t
 
     @property
     def done(self) -> bool:
         """No mini-batch is left of this rank's share, or of those that it was dealt so far."""
-        return not self._hand if self._hand is not None else self.t >= self._problem.total
+        return not self._granted if self._granted is not None else self.t >= self._problem.total
 
     @property
     def awaits_grant(self) -> bool:
         """The worker holds no mini-batch, and a response is to come that may bring some."""
-        return self._hand is not None and not self._hand and self._hand.awaits_grant
+        return self._granted is not None and not self._granted and self._granted.awaits_grant
 
     @property
     def must_wait(self) -> bool:
@@ -72,7 +72,7 @@ class BatchCount:
 
     @property
     def left(self) -> int:
-        return len(self._hand) if self._hand is not None else max(0, self._problem.total - self.t)
+        return len(self._granted) if self._granted is not None else max(0, self._problem.total - self.t)
 
     @property
     def epoch(self) -> int:
@@ -82,26 +82,26 @@ class BatchCount:
     def add_batch(self) -> None:
         self.t += 1
         self.steps += 1
-        if self._hand is not None:
-            self._hand.take()
+        if self._granted is not None:
+            self._granted.take()
 
     def post(self, seq: int) -> int:
         """Count the mini-batches since the last push as those of push `seq`, and return their number."""
         steps, self.steps = self.steps, 0
-        if self._hand is not None:
-            self._hand.expect(seq)
+        if self._granted is not None:
+            self._granted.expect(seq)
         return steps
 
     def receive_grant(self, response: Response) -> None:
         """Take the mini-batches that a response brings."""
-        if self._hand is not None:
-            self._hand.receive(response)
+        if self._granted is not None:
+            self._granted.receive(response)
 
     def load(self, taken: int, steps: int) -> None:
         """Continue from a checkpoint: so many were taken, and so many of them are not pushed."""
         self.t, self.steps = taken, steps
-        if self._hand is not None:
-            self._hand.skip = steps
+        if self._granted is not None:
+            self._granted.skip = steps
 
     def untimed(self, wait: Callable[[], None]) -> Callable[[], None]:
         """Return `wait` for use in the midst of a gradient: its seconds are left out of `compute_seconds`."""

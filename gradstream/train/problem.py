@@ -15,7 +15,7 @@ from gradstream.observations.histograms import Observations
 from gradstream.optim.flat import VectorOptimizer
 from gradstream.optim.parameters import ParameterShape
 from gradstream.optim.spec import Optimizer
-from gradstream.train.hand import Hand
+from gradstream.train.granted import GrantedBatches
 
 
 class Gradient(NamedTuple):
@@ -185,8 +185,8 @@ class Dealt(Protocol):
     planned: int
     """Mini-batches of the job, whoever trains them; 0: each worker has a share of its own."""
 
-    def take_from(self, hand: Hand) -> None:
-        """Mini-batches will come in the order of this hand."""
+    def take_from(self, granted: GrantedBatches) -> None:
+        """Mini-batches will come in the order of these."""
 
 
 @runtime_checkable

@@ -9,7 +9,7 @@ import torch
 
 from gradstream.sim.toys import NoisyToy, job
 from gradstream.spec import JobSpec
-from gradstream.train.hand import Hand
+from gradstream.train.granted import GrantedBatches
 from tests.laws.driver import Driver
 from tests.laws.problems import Slope
 
@@ -40,7 +40,7 @@ class OnePlace(Slope):
         self.planned = (spec.stop.steps or 0) * spec.roles.worker.count
         super().__init__(spec, rank, lambda rank, number: torch.eye(self.planned, dtype=torch.float64)[number])
 
-    def take_from(self, hand: Hand) -> None:
+    def take_from(self, granted: GrantedBatches) -> None:
         """Do nothing: the number says all."""
 
 

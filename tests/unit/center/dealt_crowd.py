@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from gradstream.center.dealing.dealer import DealCounts
 from gradstream.center.entries import Entry, Init, Leave, Output, Push, Response
 from gradstream.spec import JobSpec
-from gradstream.train.hand import Hand
+from gradstream.train.granted import GrantedBatches
 from tests.unit.center.crowd import Crowd, Header, Key, LiveWorker
 
 Incarnation = tuple[int, int]
@@ -40,10 +40,10 @@ class DealtCrowd(Crowd):
         """What was learned and spoilt up to each checkpoint."""
         self.granted: list[int] = []
         """All numbers that were granted, also more than once."""
-        self.hands: dict[Incarnation, Hand] = {}
+        self.granted: dict[Incarnation, GrantedBatches] = {}
         self._trained: dict[Key, list[int]] = {}
         self._queue: dict[Incarnation, deque[int]] = defaultdict(deque)
-        """The test's own copy of each hand, from the grants alone."""
+        """The test's own copy of each, from the grants alone."""
         self.hung: set[int] = set()
         super().__init__(spec, seed, pushes, checkpoint)
 
@@ -113,29 +113,29 @@ class DealtCrowd(Crowd):
     def _say_goodbye(self) -> None:
         """Let those leave who hold nothing, and wait for no grant."""
         for worker in list(self.live.values()):
-            hand = self.hands[worker.rank, worker.incarnation]
-            if not hand and not hand.awaits_grant and worker.ready and not worker.checkpoint and not worker.stopped:
+            granted = self.granted[worker.rank, worker.incarnation]
+            if not granted and not granted.awaits_grant and worker.ready and not worker.checkpoint and not worker.stopped:
                 self._bye(worker, "done")
 
     def _born(self, rank: int) -> None:
-        self.hands[rank, self.incarnations[rank]] = Hand()
+        self.granted[rank, self.incarnations[rank]] = GrantedBatches()
         super()._born(rank)
 
     def _init(self, rank: int, incarnation: int) -> Entry:
         return Init(rank, incarnation, planned=self.planned)
 
     def _next(self, worker: LiveWorker) -> Iterator[Header]:
-        hand = self.hands[worker.rank, worker.incarnation]
+        granted = self.granted[worker.rank, worker.incarnation]
         for entry, x in super()._next(worker):
             if isinstance(entry, Push):
-                least = 0 if self.waits_inside else min(1, len(hand))
-                steps = self.chance.randint(least, min(self.window, len(hand)))
+                least = 0 if self.waits_inside else min(1, len(granted))
+                steps = self.chance.randint(least, min(self.window, len(granted)))
                 queue = self._queue[worker.rank, worker.incarnation]
                 numbers = [queue.popleft() for _ in range(steps)]
-                assert numbers == list(hand.ahead(steps)), "the worker trains in the order of its grants"
+                assert numbers == list(granted.ahead(steps)), "the worker trains in the order of its grants"
                 for _ in range(steps):
-                    hand.take()
-                hand.expect(entry.seq)
+                    granted.take()
+                granted.expect(entry.seq)
                 self._trained[entry.rank, entry.incarnation, entry.seq] = numbers
                 yield replace(entry, steps=steps), x
             else:
@@ -148,7 +148,7 @@ class DealtCrowd(Crowd):
         self.granted += numbers
         if worker and worker.incarnation == response.incarnation:
             self._queue[worker.rank, worker.incarnation].extend(numbers)
-            self.hands[worker.rank, worker.incarnation].receive(response)
+            self.granted[worker.rank, worker.incarnation].receive(response)
 
     def _note_outputs(self, entry: Entry, outputs: list[Output]) -> None:
         for decision in outputs[0].decisions:

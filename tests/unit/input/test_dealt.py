@@ -1,4 +1,4 @@
-"""Mini-batches that are dealt on demand: functions of their numbers alone, and fetched ahead in the order of a hand."""
+"""Mini-batches that are dealt on demand: functions of their numbers alone, and fetched ahead in the order of their grants."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gradstream.input.data import Batches
 from gradstream.input.gather import PLAIN
 from gradstream.input.prefetch import Prefetched
 from gradstream.spec import JobSpec
-from gradstream.train.hand import Hand
+from gradstream.train.granted import GrantedBatches
 from tests.unit.input.test_data import Augmented, job
 from tests.unit.input.test_data_streams import Counting
 from tests.unit.same import difference
@@ -30,10 +30,10 @@ def dealt(workers: int = 3, **more: Any) -> JobSpec:
     return job(workers=workers, strategy={"name": "async"}, data={"deal": "demand", **how}, **more)
 
 
-def hand_of(numbers: list[int]) -> Hand:
-    hand = Hand()
-    hand.receive(answer(0, numbers))
-    return hand
+def granted_of(numbers: list[int]) -> GrantedBatches:
+    granted = GrantedBatches()
+    granted.receive(answer(0, numbers))
+    return granted
 
 
 def answer(seq: int, numbers: list[int]) -> Response:
@@ -68,7 +68,7 @@ def test_processes_cannot_fetch_what_is_dealt() -> None:
         Prefetched(Batches(Augmented(), dealt(data={"prefetch": 2}), 0), dealt(data={"prefetch": 2}))
 
 
-def test_a_thread_fetches_the_next_of_the_hand() -> None:
+def test_a_thread_fetches_the_next_that_was_granted() -> None:
     spec = dealt(data={"prefetch": 2})
     batches = Batches(data.arrays(torch.arange(400.0)), spec, 0)
     fetched: list[int] = []
@@ -82,11 +82,11 @@ def test_a_thread_fetches_the_next_of_the_hand() -> None:
 
     batches.fetch = fetch  # type: ignore[method-assign]
     ahead = Prefetched(batches, spec)
-    ahead.hand = hand_of([5, 6, 30, 2, 3])
+    ahead.granted = granted_of([5, 6, 30, 2, 3])
     for place, number in enumerate([5, 6, 30, 2, 3]):
-        assert ahead.hand.number == number
+        assert ahead.granted.number == number
         assert difference(ahead.take(number, CPU), Batches(data.arrays(torch.arange(400.0)), spec, 0).take(number, CPU)) is None
-        ahead.hand.take()
+        ahead.granted.take()
         for _ in range(min(place + 3, 5) - len(fetched)):
             assert come.acquire(timeout=10)
     assert fetched == [5, 6, 30, 2, 3]
@@ -94,22 +94,22 @@ def test_a_thread_fetches_the_next_of_the_hand() -> None:
 
 
 def test_a_grant_that_overtook_another_waits_for_it() -> None:
-    hand = hand_of([0, 1])
-    assert not hand.awaits_grant
-    hand.expect(1)
-    hand.expect(2)
-    hand.receive(answer(2, [4]))
-    assert list(hand.ahead(9)) == [0, 1]
-    hand.receive(answer(1, [2, 3]))
-    assert list(hand.ahead(9)) == [0, 1, 2, 3, 4]
-    assert not hand.awaits_grant
+    granted = granted_of([0, 1])
+    assert not granted.awaits_grant
+    granted.expect(1)
+    granted.expect(2)
+    granted.receive(answer(2, [4]))
+    assert list(granted.ahead(9)) == [0, 1]
+    granted.receive(answer(1, [2, 3]))
+    assert list(granted.ahead(9)) == [0, 1, 2, 3, 4]
+    assert not granted.awaits_grant
 
 
 def test_a_resumed_worker_has_taken_some_of_its_first_grant() -> None:
-    hand = Hand()
-    hand.skip = 2
-    hand.receive(answer(0, [7, 8, 9]))
-    assert list(hand.ahead(9)) == [9]
-    hand.expect(1)
-    hand.receive(answer(1, [10]))
-    assert list(hand.ahead(9)) == [9, 10]
+    granted = GrantedBatches()
+    granted.skip = 2
+    granted.receive(answer(0, [7, 8, 9]))
+    assert list(granted.ahead(9)) == [9]
+    granted.expect(1)
+    granted.receive(answer(1, [10]))
+    assert list(granted.ahead(9)) == [9, 10]

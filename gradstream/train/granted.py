@@ -1,4 +1,4 @@
-"""The hand of a worker: the numbers of the mini-batches that the servers have dealt to it (`data.deal: demand`)."""
+"""Granted mini-batches of a worker: the numbers of the mini-batches that the servers have dealt to it (`data.deal: demand`)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gradstream.center.dealing.grants import Grant, numbers_of
 from gradstream.center.entries import Response
 
 
-class Hand:
+class GrantedBatches:
     """Mini-batches come in the order of their grants, and that is the order of the entries that grants answer. A push tells the
     servers only how many mini-batches it has used up."""
 
