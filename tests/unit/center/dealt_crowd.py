@@ -40,7 +40,7 @@ class DealtCrowd(Crowd):
         """What was learned and spoilt up to each checkpoint."""
         self.granted: list[int] = []
         """All numbers that were granted, also more than once."""
-        self.granted: dict[Incarnation, GrantedBatches] = {}
+        self.held: dict[Incarnation, GrantedBatches] = {}
         self._trained: dict[Key, list[int]] = {}
         self._queue: dict[Incarnation, deque[int]] = defaultdict(deque)
         """The test's own copy of each, from the grants alone."""
@@ -113,19 +113,19 @@ class DealtCrowd(Crowd):
     def _say_goodbye(self) -> None:
         """Let those leave who hold nothing, and wait for no grant."""
         for worker in list(self.live.values()):
-            granted = self.granted[worker.rank, worker.incarnation]
+            granted = self.held[worker.rank, worker.incarnation]
             if not granted and not granted.awaits_grant and worker.ready and not worker.checkpoint and not worker.stopped:
                 self._bye(worker, "done")
 
     def _born(self, rank: int) -> None:
-        self.granted[rank, self.incarnations[rank]] = GrantedBatches()
+        self.held[rank, self.incarnations[rank]] = GrantedBatches()
         super()._born(rank)
 
     def _init(self, rank: int, incarnation: int) -> Entry:
         return Init(rank, incarnation, planned=self.planned)
 
     def _next(self, worker: LiveWorker) -> Iterator[Header]:
-        granted = self.granted[worker.rank, worker.incarnation]
+        granted = self.held[worker.rank, worker.incarnation]
         for entry, x in super()._next(worker):
             if isinstance(entry, Push):
                 least = 0 if self.waits_inside else min(1, len(granted))
@@ -148,7 +148,7 @@ class DealtCrowd(Crowd):
         self.granted += numbers
         if worker and worker.incarnation == response.incarnation:
             self._queue[worker.rank, worker.incarnation].extend(numbers)
-            self.granted[worker.rank, worker.incarnation].receive(response)
+            self.held[worker.rank, worker.incarnation].receive(response)
 
     def _note_outputs(self, entry: Entry, outputs: list[Output]) -> None:
         for decision in outputs[0].decisions:

@@ -156,7 +156,7 @@ def test_an_address_that_is_none(url: str) -> None:
 def job(status: str) -> str:
     absent = dict.fromkeys(("reason", "message", "position", "bundle", "started_at", "ended_at"))
     known = {"id": str(UUID(int=1)), "name": "x", "seq": 1, "strategy": "adag", "gate": "asp", "user": "ada", "status": status}
-    counts = {"priority": 50, "workers": 1, "shards": 1}
+    counts = {"priority": 50, "workers": 1, "shards": 1, "tags": [], "note": "", "archived": False}
     rest = {"spec": {}, "progress": {}, "attempt": 1, "retries_used": 0, **counts, "created_at": "2026-01-01T00:00:00Z"}
     return json.dumps({**absent, **known, **rest})
 

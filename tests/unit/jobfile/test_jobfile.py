@@ -92,7 +92,7 @@ def test_json_is_a_job_file_too() -> None:
         ("stop.target={metric: eval/accuracy, at_least: .nan}", "/stop/target/at_least", "must be a"),
         ("stop.target={metric: eval/loss, at_least: 0.1}", "/stop/target", "write at_most: 0.1"),
         ("stop.patience=3", "/stop/patience", "best: {metric: eval/loss}"),
-        ("best={metric: eval/f1}", "/best", "min or max"),
+        ("best={metric: eval/bleu}", "/best", "min or max"),
         ("best={metric: eval/loss, mode: least}", "/best/mode", "must be 'min' or 'max'"),
         ("best={metric: loss}", "/best/metric", "e.g. metric: eval/loss"),
         ("evaluate.every=10 smples", "/evaluate/every", "did you mean 'samples'?"),
