@@ -119,6 +119,7 @@ def test_progress_is_folded_from_the_points(api: httpx.Client, stream: Stream) -
             "error": None,
         },
         "shards": [],
+        "dealt": None,
         "loss_curve": [2.0, 1.0],
     }
 

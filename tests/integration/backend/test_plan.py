@@ -111,7 +111,7 @@ def test_what_a_shard_takes_of_its_gpu_is_counted(api: httpx.Client, anonymous: 
     assert found["warnings"] == []
     large = plan(api, size={"parameters": 10**8}, roles=roles)["start"]
     assert (large["now"], large["reason"]) == (False, "too_large")
-    assert "Needs 1 GPU with 2.0 GB for its shards" in large["message"]
+    assert "Needs 1 GPU with 2.4 GB for its shards" in large["message"]
     auto = plan(api, size={"parameters": 10**8}, roles={**roles, "server": {"count": 1, "device": "auto"}})["start"]
     assert auto["now"]
     assert [each["gpu"] for each in auto["processes"] if each["role"] == "server"] == [None], "it would not fit"
