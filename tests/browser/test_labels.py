@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from gradstream.client import Client, Job
-from tests.browser.support import OpenPage, check_looks, every_look, submit_slow
+from tests.browser.support import OpenPage, check_looks, every_look, still_box, submit_slow
 
 NOTE = "Before the new schedule.\nSee label-1."
 
@@ -94,9 +94,10 @@ def test_labels_look_well(width: int, scheme: str, look_at: OpenPage, client: Cl
     client.edit(ended[0], tags=["baseline", "nightly", "a rather long tag of 40 characters here"], note="One remark.\nAnother one.")
     page = look_at(f"/jobs/{ended[0].id}", width=width, scheme=scheme)
     page.get_by_role("button", name="Edit name, tags and note").click()
-    expect(page.get_by_role("dialog", name="Name, tags and note")).to_be_visible()
+    still_box(page.get_by_role("dialog", name="Name, tags and note"))
     check_looks(page, f"labels-{width}-{scheme}", full_page=False)
     page = look_at("/jobs?q=label-", width=width, scheme=scheme)
     page.get_by_role("checkbox", name="Select label-0").click()
     page.get_by_role("button", name="Tags").click()
+    still_box(page.get_by_role("dialog", name="Tags of the selected jobs"))
     check_looks(page, f"labelled-jobs-{width}-{scheme}", full_page=False)
