@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import faulthandler
 import hashlib
 import importlib
 import os
@@ -128,6 +129,7 @@ def _settle(order: ProcessOrder, folder: Path) -> None:
         _keep_freed_memory()
         if order.role == "worker":
             _yield_to_others()
+    faulthandler.enable(2)  # a crash in native code names the line of Python in the log
     _seed(order)
     import torch
 
