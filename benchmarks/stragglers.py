@@ -1,4 +1,4 @@
-"""What a slow worker costs with fixed shares and with mini-batches dealt on demand: `python -m benchmarks.stragglers`.
+"""Costs of a slow worker with fixed shares and with mini-batches dealt on demand: `python -m benchmarks.stragglers`.
 
 Whole jobs as `gradstream train` runs them. Workers sleep instead of computing, so that their rates are true on any number of cores.
 One of them may sleep seven times as long. The ideal is the sum of the rates: mini-batches / (rate + rate + ...), from when each

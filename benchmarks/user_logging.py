@@ -1,4 +1,4 @@
-"""What ten logged scalars cost each mini-batch of the mlp: `python -m benchmarks.user_logging`.
+"""Costs of ten logged scalars for each mini-batch of the mlp: `python -m benchmarks.user_logging`.
 
 A worker's own problem, report and reporter train the 784-500-300-10 network on drawn images, batch 128, on one thread, and
 report to a Redis of their own. Stretches of mini-batches with ten `self.log` take turns with stretches without. All times are

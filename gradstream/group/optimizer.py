@@ -102,10 +102,10 @@ class GroupOptimizer:
 
     def load(self, state: dict[str, Any]) -> None:
         if self._rule.sees == "element":
-            cut = [{k: v[part] if self._is_vector(k, state) else v for k, v in state.items()} for part in self._parts]
+            parts = [{k: v[part] if self._is_vector(k, state) else v for k, v in state.items()} for part in self._parts]
         else:
-            cut = [{shape.name: state[shape.name] for shape in shapes if shape.name in state} for shapes in self._shapes]
-        self._call_each("load", cut)
+            parts = [{shape.name: state[shape.name] for shape in shapes if shape.name in state} for shapes in self._shapes]
+        self._call_each("load", parts)
 
     def _is_vector(self, key: str, state: dict[str, Any]) -> bool:
         return key in self._rule.state_vectors and isinstance(state[key], Tensor)
