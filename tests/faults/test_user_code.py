@@ -1,7 +1,5 @@
 """Mistakes in user code and data: the job fails at once, with the place and the user's own message, and no second attempt."""
 
-import os
-import signal
 from pathlib import Path
 from typing import Any
 
@@ -57,17 +55,13 @@ def test_the_log_has_the_users_traceback(lab: Lab) -> None:
     assert "steady.py" in text
 
 
-def test_a_crash_in_native_code_leaves_the_stack_of_python_in_the_log(lab: Lab, tmp_path: Path) -> None:
-    job = lab.submit("crashes", args=slow_until(tmp_path / "go"), retries=0)
-    lab.trains(job, 64)
-    [pid] = eventually(lambda: lab.pids("worker-0"), "a process worker-0")
-    os.kill(pid, signal.SIGSEGV)
-    job = lab.ended(job)
+def test_a_crash_in_native_code_leaves_the_stack_of_python_in_the_log(lab: Lab) -> None:
+    job = lab.ended(lab.submit("crashes", args={"breaks": "crash"}, retries=0))
     assert job.status == "failed"
     assert "killed by signal 11" in (job.message or "")
-    text = "".join(chunk.text for chunk in lab.client.logs(job.id, role="worker", rank=0))
+    text = "".join(chunk.text for chunk in lab.client.logs(job.id))
     assert "Fatal Python error: Segmentation fault" in text
-    assert 'worker_node/worker.py", line' in text
+    assert "steady.py" in text
 
 
 def test_a_score_that_is_not_finite_does_not_hold_up_the_end(lab: Lab) -> None:
