@@ -53,7 +53,9 @@ class Steady(Workload):
                 sys.stdout.write(("x" * 63 + "\n") * 2**14)
         loss = nn.functional.mse_loss(model(batch[0]), batch[1])
         if model.training and self.breaks == "crash":
-            __import__("ctypes").string_at(0)
+            import ctypes
+
+            ctypes.string_at(0)
         if model.training and self.breaks == "clip":
             for p in model.parameters():
                 p.data.clamp_(-0.01, 0.01)
