@@ -30,8 +30,9 @@ class _Sent(NamedTuple):
 
     @staticmethod
     def of(tensor: Tensor) -> Any:
+        """Its buffer lies over the array: Python 3.11 crashes when it collects a cycle that holds one over a memoryview."""
         flat = tensor.detach().cpu().contiguous().reshape(-1)
-        return _Sent(tensor.dtype, tuple(tensor.shape), pickle.PickleBuffer(flat.view(torch.uint8).numpy().data))
+        return _Sent(tensor.dtype, tuple(tensor.shape), pickle.PickleBuffer(flat.view(torch.uint8).numpy()))
 
     def tensor(self) -> Tensor:
         if not len(self.data):

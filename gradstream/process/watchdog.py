@@ -178,8 +178,8 @@ class StartWatchdog:
     def _find_frames(self) -> list[traceback.FrameSummary]:
         """Return the frames of the first thread that runs user code, the main one first; from the user's first line on."""
         stacks = sys._current_frames()
-        mine = threading.get_ident()
-        order = sorted((id for id in stacks if id != mine), key=lambda id: id != self._main)
+        del stacks[threading.get_ident()]  # this frame: else it would hold itself, and the locals of every thread with it
+        order = sorted(stacks, key=lambda id: id != self._main)
         found = (find_user_frames(traceback.extract_stack(stacks[id]), self._folder) for id in order)
         return next((frames for frames in found if frames), [])
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import sys
 import threading
 import traceback
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -85,6 +87,29 @@ def test_waiting_for_others_is_no_hang_and_user_code_is(folder: Path) -> None:
         assert onlooker.seen.line == "waits_at_import.py:4"
         over.set()
         eventually(lambda: read_hang(folder) is None, "the end of the phase")
+
+
+class _Value:
+    """Something that a function holds."""
+
+
+def test_a_look_holds_nothing_of_the_functions_that_it_saw(folder: Path) -> None:
+    """Else garbage would keep their values until it is collected, and Python 3.11 crashes when some of them are buffers."""
+
+    def hold_value_during_a_look(watchdog: _Counting) -> weakref.ref[_Value]:
+        value, before = _Value(), watchdog.looks
+        eventually(lambda: watchdog.looks > before + 1, "a look")
+        return weakref.ref(value)
+
+    gc.collect()
+    gc.disable()
+    try:
+        with _Counting(folder, limit=0.1) as watchdog:
+            watchdog.watch_until("the first mini-batch", lambda: False)
+            held = hold_value_during_a_look(watchdog)
+            assert held() is None
+    finally:
+        gc.enable()
 
 
 def test_processes_at_one_line_are_one_sentence() -> None:
