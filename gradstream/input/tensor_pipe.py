@@ -32,7 +32,8 @@ class _Sent(NamedTuple):
     def of(tensor: Tensor) -> Any:
         """Its buffer lies over the array: Python 3.11 crashes when it collects a cycle that holds one over a memoryview."""
         flat = tensor.detach().cpu().contiguous().reshape(-1)
-        return _Sent(tensor.dtype, tuple(tensor.shape), pickle.PickleBuffer(flat.view(torch.uint8).numpy()))
+        array: Any = flat.view(torch.uint8).numpy()
+        return _Sent(tensor.dtype, tuple(tensor.shape), pickle.PickleBuffer(array))
 
     def tensor(self) -> Tensor:
         if not len(self.data):
