@@ -19,6 +19,7 @@ from gradstream.train.replica import Replica
 from gradstream.wire.port import RedisPort
 from gradstream.wire.telemetry.reporter import Reporter
 from worker_node.logged_report import LoggedReport
+from worker_node.peer_report import PeerReport
 from worker_node.rate import Rate
 from worker_node.settings import WorkerSettings
 
@@ -46,6 +47,7 @@ class WorkerReport:
         self._last = time.perf_counter()
         self._rate = Rate()
         self._told_on_core = -math.inf
+        self._peers = PeerReport(reporter, order, problem, settings.peers_every) if isinstance(problem, GroupProblem) else None
         self._logged = LoggedReport(reporter, problem.logged, order.rank)
         self._lag: tuple[int, int, tuple[int, ...]] = -1, 0, ()
         """As last reported."""
@@ -99,6 +101,8 @@ class WorkerReport:
             values[metrics.ON_CORE], self._told_on_core = on_core, now
         place = {"step": taken_at(push.position), "samples": self._link.samples, "version": self._link.version}
         self._reporter.points(values, rank=push.rank, **place)
+        if self._peers:
+            self._peers.pushed(values[metrics.COMPUTE], values[metrics.PEER_WAIT], place)
         self.lag()
         self._last, self._w.batches.compute_seconds, self._problem.data_seconds, self._link.wait_seconds = now, 0.0, 0.0, 0.0
 

@@ -19,7 +19,8 @@ MAX_NAMES = 5_000
 """Names of such series."""
 _FEW = 64
 """Ranks that are believed of every job."""
-_LABEL = re.compile(r"(?:(worker|server)-([0-9]{1,9})|evaluator|controller)")
+_LABEL = re.compile(r"(?:(worker|server)-([0-9]{1,9})(?:/[0-9]{1,3})?|evaluator|controller)")
+"""With the number of a peer behind the slash."""
 
 SeriesKey = tuple[str, str, int]
 """Source (a label), name, rank."""
@@ -45,7 +46,8 @@ class Origins:
         """Return whether the platform itself measures this there. Names and ranks bound such series; all are stored."""
         if name not in CATALOGUE or not self.believes(source, rank):
             return False
-        return not source.startswith("worker-") or rank in (-1, int(source.removeprefix("worker-")))
+        found = _LABEL.fullmatch(source)
+        return found is None or found[1] != "worker" or rank in (-1, int(found[2]))
 
 
 class SeriesCapacity:

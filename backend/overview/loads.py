@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from backend.overview.schemas import BestMetric, PushOutcomes, ServerLoad, WorkerLoad
+from backend.overview.schemas import BestMetric, PeerLoad, PushOutcomes, ServerLoad, WorkerLoad
 from gradstream.metrics import CATALOGUE, REASONS
 from gradstream.progress.exchange import ShardLoad
 from gradstream.progress.process_summary import ProcessSummaries, ProcessSummary
@@ -24,8 +24,26 @@ def workers(found: ProcessSummaries, axis: AttemptSpan, slow: Mapping[int, float
     fastest = max(clocks.values(), default=0)
     ranked = {int(label.removeprefix(_WORKER)): one for label, one in found.processes.items() if label.startswith(_WORKER)}
     return [
-        _worker(rank, ranked[rank], clocks.get(rank), fastest, axis).model_copy(update={"slower": slow.get(rank) or None})
+        _worker(rank, ranked[rank], clocks.get(rank), fastest, axis).model_copy(
+            update={"slower": slow.get(rank) or None, "peers": _peers(found, f"{_WORKER}{rank}/")}
+        )
         for rank in sorted(ranked)
+    ]
+
+
+def _peers(found: ProcessSummaries, prefix: str) -> list[PeerLoad]:
+    """By number. `prefix`: how their labels begin."""
+    numbered = {int(label.removeprefix(prefix)): one for label, one in found.peers.items() if label.startswith(prefix)}
+    return [
+        PeerLoad(
+            number=number,
+            label=f"{prefix}{number}",
+            at=_moment(one.at),
+            compute=one.last.get("compute"),
+            cpu=one.last.get("cpu"),
+            memory=_whole(one, "memory"),
+        )
+        for number, one in sorted(numbered.items())
     ]
 
 
@@ -50,6 +68,7 @@ def _worker(rank: int, one: ProcessSummary, clock: int | None, fastest: int, axi
         memory=_whole(one, "memory"),
         gpu=one.last.get("gpu"),
         gpu_memory=_whole(one, "gpu_memory"),
+        peers=[],
     )
 
 

@@ -75,6 +75,19 @@ class Speed(Schema):
     message: str | None = Field(description="Reason for a missing factor, and the way to measure it")
 
 
+class PeerLoad(Schema):
+    """One process of a worker that is a group, lately."""
+
+    number: int = Field(description="0: the lead, which speaks with the servers")
+    label: str = Field(examples=["worker-0/1"])
+    at: datetime | None = Field(description="Time of its last report")
+    compute: float | None = Field(
+        description="Share of its worker's compute time for which it computed; in the rest it waited for the others"
+    )
+    cpu: float | None = Field(description="Cores")
+    memory: int | None = Field(description="Bytes that it has for itself")
+
+
 class WorkerLoad(Schema):
     """One worker of the live attempt. Times are sums over `pushes` pushes, `seconds` what those took in all."""
 
@@ -100,6 +113,7 @@ class WorkerLoad(Schema):
     memory: int | None = Field(description="Bytes")
     gpu: float | None = Field(description="Share of the time that its GPU worked")
     gpu_memory: int | None = Field(description="Bytes")
+    peers: list[PeerLoad] = Field(description="The processes of a worker that is a group, by number; empty: it is one process")
 
 
 class ServerLoad(Schema):

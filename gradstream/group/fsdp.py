@@ -20,7 +20,7 @@ from torch import Tensor
 from gradstream.group.buckets import BucketChain
 from gradstream.group.memory import GroupMemory
 from gradstream.group.optimizer import GroupOptimizer, OptimizerPart
-from gradstream.group.peers import PeerProblem, Peers, receive_or_pause
+from gradstream.group.peers import PeerProblem, Peers
 from gradstream.group.pipeline import Receive, StagePipe
 from gradstream.group.problem import GroupProblem
 from gradstream.group.requests import CallOptimizer, MakeOptimizer, MakeStep, Request, Train, Trained
@@ -46,7 +46,7 @@ class FsdpPeerProblem(PeerProblem):
 
     def become(self, number: int, gradient: Tensor) -> None:
         self._number = number
-        self._chain = bucket_chain(self._flat, gradient, number, self._ring, receive_or_pause)
+        self._chain = bucket_chain(self._flat, gradient, number, self._ring, self.receive)
 
     def train(self, request: Train) -> Trained:
         return super().train(request)._replace(late=self._chain.take_late())

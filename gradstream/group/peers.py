@@ -20,13 +20,14 @@ from torch import Tensor
 
 from gradstream.center.entries import Buffers
 from gradstream.errors import GradstreamError
-from gradstream.group.requests import LoadBuffers, LoadState, Request, TakeBuffers, TakeState, Train, Trained
+from gradstream.group.requests import LoadBuffers, LoadState, PeerUse, Request, TakeBuffers, TakeState, TakeUse, Train, Trained
 from gradstream.input import randomness, tensor_pipe
 from gradstream.model.computing.precision import scaled
 from gradstream.model.parts import Minibatch
 from gradstream.model.problem import ModelProblem, backward
 from gradstream.process.begin import seed_of
 from gradstream.process.exits import UserError
+from gradstream.process.labelled_output import label_output
 from gradstream.process.naming import name_process
 from gradstream.process.zygote.launch import die_with_parent
 from gradstream.spec import JobSpec
@@ -46,16 +47,21 @@ class PeerLost(GradstreamError):
 class PeerProblem(ModelProblem):
     """A peer's: its mini-batches are parts, and come with the requests of the lead."""
 
+    _waited = _computed = 0.0
+    """Seconds of waiting for other peers, and of computing gradients, since these were last set to 0."""
+
     def become(self, number: int, gradient: Tensor) -> None:
         """Be this peer from now on, which leaves its gradients in `gradient`, shape (size,)."""
         self.gather_into(gradient, lambda: None, None)
 
     def train(self, request: Train) -> Trained:
         """Leave the gradient of these parts. Raises: UserError."""
+        began, self._waited = time.perf_counter(), 0.0
         self.hooks.enter_epoch(request.epoch)
         loss = self._step(Minibatch(request.position, request.shares, 0), self._backward(request))
         reached = self._gather()
         observed = self.take_observations()
+        self._computed += time.perf_counter() - began - self._waited
         return Trained(loss, observed.pack() if observed else "", self.logged.take_weighted(), reached)
 
     def _backward(self, request: Train) -> Callable[[Tensor], None]:
@@ -65,6 +71,21 @@ class PeerProblem(ModelProblem):
         """Gather the gradient. Returns `Trained.reached`."""
         self._flat.gather_gradient()
         return None
+
+    def receive(self, pipe: Connection) -> Any:
+        """Receive from another peer. If it is gone, wait for the lead, which ends the whole group."""
+        began = time.perf_counter()
+        try:
+            return tensor_pipe.receive(pipe)
+        except (EOFError, ConnectionError):
+            signal.pause()
+            raise
+        finally:
+            self._waited += time.perf_counter() - began
+
+    def _take_use(self) -> PeerUse:
+        computed, self._computed = self._computed, 0.0
+        return PeerUse.of_this_process(computed)
 
     def answer(self, request: Request) -> Any:
         """Do what the lead asks. Raises: UserError."""
@@ -79,6 +100,8 @@ class PeerProblem(ModelProblem):
                 return self.state()
             case LoadState(state):
                 return self.load(state)
+            case TakeUse():
+                return self._take_use()
         raise TypeError(f"a peer of this kind does not know {type(request).__name__}")
 
 
@@ -179,15 +202,6 @@ class Peers:
             process.join(_ENDS_WITHIN)
 
 
-def receive_or_pause(pipe: Connection) -> Any:
-    """Receive from another peer. If it is gone, wait for the lead, which ends the whole group."""
-    try:
-        return tensor_pipe.receive(pipe)
-    except (EOFError, ConnectionError):
-        signal.pause()
-        raise
-
-
 class _Failed(Exception):
     """On its way to the lead: what user code raised."""
 
@@ -210,6 +224,7 @@ def _serve(peer: _Peer, problem: PeerProblem, gradient: Tensor, spec: JobSpec, p
     """The course of a peer: it answers one request after the other until its lead has ended."""
     die_with_parent(lead, signal.SIGKILL)
     name_process(f"{peer.label}/{peer.number}", spec.name)
+    label_output(f"[peer {peer.number}] ")
     torch.set_num_threads(spec.roles.worker.threads)
     randomness.seed(seed_of(spec.seed, f"peer {peer.number} of worker", peer.rank))
     problem.become(peer.number, gradient)

@@ -13,7 +13,7 @@ from gradstream.center.entries import Buffers
 from gradstream.errors import InvalidWorkload
 from gradstream.group.memory import GroupMemory
 from gradstream.group.peers import PeerProblem, Peers
-from gradstream.group.requests import LoadBuffers, LoadState, TakeBuffers, TakeState, Train, Trained
+from gradstream.group.requests import LoadBuffers, LoadState, PeerUse, TakeBuffers, TakeState, TakeUse, Train, Trained
 from gradstream.input.data import Batches
 from gradstream.input.prefetch import Prefetched
 from gradstream.model.computing.precision import loss_scale
@@ -69,6 +69,10 @@ class GroupProblem(ModelProblem):
         """Return the seconds spent waiting for the other peers since the last call."""
         seconds, self._others.wait_seconds = self._others.wait_seconds, 0.0
         return seconds
+
+    def take_peer_uses(self) -> list[PeerUse]:
+        """Return the use of each peer but the lead since the last call. Raises: PeerLost."""
+        return self._others.ask_all(TakeUse())
 
     @property
     def _others(self) -> Peers:

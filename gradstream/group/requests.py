@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
+import psutil
 from torch import Tensor
 
 from gradstream.model.parts import MicroBatch
@@ -49,6 +51,10 @@ class LoadState(NamedTuple):
     state: dict[str, Any]
 
 
+class TakeUse(NamedTuple):
+    """Return the `PeerUse` since the last such request."""
+
+
 class MakeOptimizer(NamedTuple):
     """MakeStep this part of theta from now on."""
 
@@ -77,7 +83,23 @@ class CallOptimizer(NamedTuple):
     arguments: tuple[Any, ...] = ()
 
 
-Request = Train | Check | TakeBuffers | LoadBuffers | TakeState | LoadState | MakeOptimizer | MakeStep | CallOptimizer
+Request = Train | Check | TakeBuffers | LoadBuffers | TakeState | LoadState | TakeUse | MakeOptimizer | MakeStep | CallOptimizer
+
+
+class PeerUse(NamedTuple):
+    """The use that a process of a group has made of its time and its machine."""
+
+    computed: float
+    """Seconds for which it computed gradients since it was last asked; it did not wait for other peers then."""
+    cpu: float
+    """Seconds of processor time since it began."""
+    memory: int
+    """Bytes that it has for itself."""
+
+    @classmethod
+    def of_this_process(cls, computed: float) -> PeerUse:
+        held = psutil.Process().memory_info()
+        return cls(computed, time.process_time(), held.rss - getattr(held, "shared", 0))
 
 
 class Trained(NamedTuple):

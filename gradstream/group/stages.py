@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from gradstream.center.entries import Buffers
 from gradstream.errors import InvalidWorkload
-from gradstream.group.peers import PeerProblem, Peers, receive_or_pause
+from gradstream.group.peers import PeerProblem, Peers
 from gradstream.group.pipeline import PipelineStage, Receive, StagePipe
 from gradstream.group.problem import GroupProblem, mean_of, share_out
 from gradstream.group.requests import Check, Request, TakeBuffers, Train, Trained
@@ -47,7 +47,7 @@ class StagePeerProblem(PeerProblem):
         self._blocks, self._pipes, self._seed = blocks, pipes, seed
 
     def become(self, number: int, gradient: Tensor) -> None:
-        self._pipeline = pipeline_stage(self._blocks, number, self._pipes, receive_or_pause, self._seed)
+        self._pipeline = pipeline_stage(self._blocks, number, self._pipes, self.receive, self._seed)
         self._train_step = partial(self._pipeline.train_step, self._flat.model)
         self._places = self._flat.views_of(gradient)
 

@@ -148,6 +148,17 @@ DATA = define_metric("time/data", "Data time", "s", "Time per push spent waiting
 PEER_WAIT = define_metric(
     "time/peer_wait", "Peer wait time", "s", "Part of the compute time spent waiting for the other processes of a group", "lower"
 )
+PEER_COMPUTE = define_metric(
+    "peer/compute",
+    "Compute share of a peer",
+    "1",
+    "Share of its worker's compute time for which a process of a group computed; in the rest it waited for the others, by peer",
+    "higher",
+)
+PEER_CPU = define_metric("peer/cpu", "CPU of a peer", "cores", "Processor cores that a process of a group took, by peer", "lower")
+PEER_MEMORY = define_metric(
+    "peer/memory", "Private memory of a peer", "bytes", "Memory that a process of a group has for itself, by peer", "lower"
+)
 SEND = define_metric("time/send", "Send time", "s", "Time per push spent on copying, encoding and sending it, by worker", "lower")
 WAIT = define_metric("time/wait", "Wait time", "s", "Time per push spent waiting for responses and at the gate, by worker", "lower")
 ON_CORE = define_metric(

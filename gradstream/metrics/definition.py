@@ -15,6 +15,7 @@ _GROUPS = {
     "pass": "Passes",
     "eval": "Evaluation",
     "time": "Time of a push",
+    "peer": "Processes of groups",
     "push": "Pushes",
     "server": "Servers",
     "ledger": "Ledger",

@@ -32,6 +32,9 @@ _LAST = {
     metrics.BUSY.name: "busy",
     metrics.ON_CORE.name: "on_core",
     metrics.CORES.name: "cores",
+    metrics.PEER_COMPUTE.name: "compute",
+    metrics.PEER_CPU.name: "cpu",
+    metrics.PEER_MEMORY.name: "memory",
 }
 """Metrics of which only the last value is kept."""
 _LEDGER = {metric.name: metric.name.removeprefix("ledger/") for metric in (*metrics.LEDGER, *metrics.REASONS, metrics.ROLLED_BACK)}
@@ -39,6 +42,8 @@ _OF_PROCESSES = frozenset({*_SPENT, *_LAST, metrics.APPLY.name})
 _EVAL = "eval/"
 _PROCESS = re.compile(r"(?:(?:worker|server)-[0-9]{1,9}|evaluator)\.[0-9]{1,9}")
 """Label and incarnation of a process. User code may send under any other name, which is then no process."""
+_PEER = re.compile(r"worker-[0-9]{1,9}/[0-9]{1,3}\.[0-9]{1,9}")
+"""The same of a process of a group."""
 _FADES = 0.2
 """Recent share of the time so far: a fifth, so that an estimate neither jumps nor lags."""
 _SHORTEST_MEMORY = 10.0
@@ -147,6 +152,8 @@ class ProcessSummaries(BaseModel):
     attempt: int = 0
     processes: dict[str, ProcessSummary] = Field(default_factory=dict)
     """Processes of the live attempt, by label."""
+    peers: dict[str, ProcessSummary] = Field(default_factory=dict)
+    """Processes of groups in the live attempt, by label: `worker-0/1` is peer 1 of the first worker."""
     ledger: dict[int, dict[str, int]] = Field(default_factory=dict)
     """Pushes of each worker, by outcome. A new attempt resumes with the counts of its checkpoint; only the count of rolled-back
     pushes goes on."""
@@ -164,7 +171,7 @@ class ProcessSummaries(BaseModel):
         if not points:
             return
         if attempt != self.attempt:
-            self.attempt, self.processes = attempt, {}
+            self.attempt, self.processes, self.peers = attempt, {}, {}
             self.ledger = {rank: {"rolled_back": account.get("rolled_back", 0)} for rank, account in self.ledger.items()}
         self.reached[attempt] = max(self.reached.get(attempt, 0), max(point.samples for point in points))
         dated = [point for point in points if 0 <= point.time < _END_OF_TIME]
@@ -174,9 +181,10 @@ class ProcessSummaries(BaseModel):
         for point in dated:
             if point.name.startswith(_EVAL):
                 self._judge(attempt, point)
-        if dated and _PROCESS.fullmatch(source):
+        found = self.processes if _PROCESS.fullmatch(source) else self.peers if _PEER.fullmatch(source) else None
+        if dated and found is not None:
             label, _, incarnation = source.rpartition(".")
-            process, number = self.processes.setdefault(label, ProcessSummary()), int(incarnation)
+            process, number = found.setdefault(label, ProcessSummary()), int(incarnation)
             for point in dated:
                 process.take(number, point)
 

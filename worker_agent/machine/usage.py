@@ -116,11 +116,13 @@ def _families(pids: Sequence[int]) -> dict[int, list[psutil.Process]]:
 
 
 def _taken(family: Iterable[psutil.Process]) -> tuple[float, int]:
-    """Seconds of processor time so far and bytes of memory, of all together; who has just ended counts no more."""
-    seconds, memory = 0.0, 0
+    """Seconds of processor time so far and bytes of memory, of all together; who has just ended counts no more. Memory that
+    they share, such as libraries and the parameters of a group, counts once: as much as the one holds that has most of it."""
+    seconds, private, shared = 0.0, 0, 0
     for one in family:
         with suppress(psutil.Error), one.oneshot():
-            times = one.cpu_times()
-            memory += one.memory_info().rss
+            times, held = one.cpu_times(), one.memory_info()
+            in_common = getattr(held, "shared", 0)
+            private, shared = private + held.rss - in_common, max(shared, in_common)
             seconds += times.user + times.system
-    return seconds, memory
+    return seconds, private + shared

@@ -60,6 +60,7 @@ export type ShardLoad = Schemas["ShardLoad"]
 export type Waiting = Schemas["WaitingJob"]
 export type TableKey = Schemas["TableKey"]
 export type Token = Schemas["Token"]
+export type PeerLoad = Schemas["PeerLoad"]
 export type WorkerLoad = Schemas["WorkerLoad"]
 
 export { isMissing, isSignedOut, Problem, type Fault } from "./problem"

@@ -5209,6 +5209,42 @@ export interface components {
              */
             adapt: boolean;
         };
+        /**
+         * PeerLoad
+         * @description One process of a worker that is a group, lately.
+         */
+        PeerLoad: {
+            /**
+             * Number
+             * @description 0: the lead, which speaks with the servers
+             */
+            number: number;
+            /**
+             * Label
+             * @example worker-0/1
+             */
+            label: string;
+            /**
+             * At
+             * @description Time of its last report
+             */
+            at: string | null;
+            /**
+             * Compute
+             * @description Share of its worker's compute time for which it computed; in the rest it waited for the others
+             */
+            compute: number | null;
+            /**
+             * Cpu
+             * @description Cores
+             */
+            cpu: number | null;
+            /**
+             * Memory
+             * @description Bytes that it has for itself
+             */
+            memory: number | null;
+        };
         /** Plan */
         Plan: {
             /**
@@ -7379,6 +7415,11 @@ export interface components {
              * @description Bytes
              */
             gpu_memory: number | null;
+            /**
+             * Peers
+             * @description The processes of a worker that is a group, by number; empty: it is one process
+             */
+            peers: components["schemas"]["PeerLoad"][];
         };
         /**
          * WorkerRole

@@ -6,6 +6,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -31,13 +32,15 @@ KEPT = 100_000
 
 
 class Reporter:
-    """Batches are numbered from 0; one that is stored twice counts once, by (source, number). `source`: label and incarnation."""
+    """Batches are numbered from 0 for each source; one that is stored twice counts once, by (source, number). `source`: label and
+    incarnation of this process."""
 
     def __init__(self, access: PlaneAccess, j: str, source: str) -> None:
         self._redis = connect(Routes(access, j).home.url, user=access.user, password=access.password)
         self._key, self._source = keys.metrics(j), source
-        self._records: list[Record] = []
-        self._number = 0
+        self._records: list[tuple[str, Record]] = []
+        """Each with its source."""
+        self._numbers = Counter[str]()
         self._lock = threading.Lock()
         self._sending = threading.Lock()
         self._closing = threading.Event()
@@ -48,7 +51,7 @@ class Reporter:
         self, metric: Metric | str, value: float, *, rank: int = -1, step: int = 0, samples: int = 0, version: int = 0
     ) -> None:
         with self._lock:
-            self._records.append((time.time(), rank, step, samples, version, _name_of(metric), value))
+            self._records.append((self._source, (time.time(), rank, step, samples, version, _name_of(metric), value)))
 
     def points(
         self,
@@ -60,9 +63,22 @@ class Reporter:
         version: int = 0,
     ) -> None:
         """Several, measured at one moment."""
+        self.points_from(self._source, values, rank=rank, step=step, samples=samples, version=version)
+
+    def points_from(
+        self,
+        source: str,
+        values: Mapping[Metric, float] | Mapping[str, float],
+        *,
+        rank: int = -1,
+        step: int = 0,
+        samples: int = 0,
+        version: int = 0,
+    ) -> None:
+        """Several, measured at one moment by another process, which has no reporter. `source`: its label and incarnation."""
         named = [part for metric, value in values.items() for part in (_name_of(metric), value)]
         with self._lock:
-            self._records.append((time.time(), rank, step, samples, version, *named))
+            self._records.append((source, (time.time(), rank, step, samples, version, *named)))
 
     def flush(self) -> None:
         """Send what waits, now. Raises: PlaneLost."""
@@ -89,8 +105,10 @@ class Reporter:
                 return
             with self._lock:
                 batch, self._records = self._records[:MAX_RECORDS], self._records[MAX_RECORDS:]
-            self._send({b"source": self._source, b"batch": self._number, b"points": records.pack(batch)})
-            self._number += 1
+            for source in dict.fromkeys(source for source, _ in batch):
+                points = records.pack([record for its, record in batch if its == source])
+                self._send({b"source": source, b"batch": self._numbers[source], b"points": points})
+                self._numbers[source] += 1
 
     def _send(self, fields: dict[bytes, Any]) -> None:
         retry(lambda: self._redis.xadd(self._key, fields, nomkstream=True), what="metrics")  # type: ignore[arg-type]

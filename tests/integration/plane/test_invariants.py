@@ -304,3 +304,17 @@ def test_metrics_arrive_once_and_in_order_also_nan(cluster: Make) -> None:
     assert [number for _, _, number, _ in found] == list(range(len(found)))
     plane.trim_metrics(attempt.admin, attempt.j, found[0][0])
     assert [entry for entry, *_ in plane.read_metrics(attempt.admin, attempt.j)] == [entry for entry, *_ in found[1:]]
+
+
+def test_batches_of_each_source_are_numbered_by_themselves(cluster: Make) -> None:
+    attempt = cluster(sync(), Toy)
+    reporter = Reporter(attempt.access, attempt.j, "worker-0.0")
+    for step in range(2_500):
+        reporter.point(metrics.LOSS, 1.0, rank=0, step=step)
+        reporter.points_from("worker-0/1.0", {metrics.PEER_CPU: 0.5}, step=step)
+    reporter.close()
+    batches = plane.read_metrics(attempt.admin, attempt.j)
+    for source, name in (("worker-0.0", metrics.LOSS.name), ("worker-0/1.0", metrics.PEER_CPU.name)):
+        its = [(number, points) for _, its_source, number, points in batches if its_source == source]
+        assert [number for number, _ in its] == list(range(len(its)))
+        assert [(point.name, point.step) for _, points in its for point in points] == [(name, step) for step in range(2_500)]

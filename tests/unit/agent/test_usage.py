@@ -22,6 +22,23 @@ from worker_agent.processes import AgentProcess
 CHILD = "x = bytearray(80_000_000)\nwhile True: pass"
 BUSY = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {CHILD!r}])"
 
+SHARING = """
+import mmap, os, sys, time
+memory = mmap.mmap(-1, 80_000_000)
+ready, written = os.pipe()
+for _ in range(2):
+    if os.fork() == 0:
+        sum(memory[::4096])
+        os.write(written, b"x")
+        time.sleep(60)
+memory[:] = bytes([1]) * 80_000_000
+for _ in range(2):
+    os.read(ready, 1)
+os.write(1, b"done")
+time.sleep(60)
+"""
+"""A process and two children with the same 80 MB, of which all have touched each page."""
+
 
 @pytest.fixture
 def busy(tmp_path: Path) -> Iterator[AgentProcess]:
@@ -45,6 +62,18 @@ def test_children_count_and_processor_time_is_a_mean_between_two_looks(busy: Age
     assert found.cpu is not None
     assert 0 < found.cpu < 3
     assert (found.gpu, found.gpu_memory) == (None, None)
+
+
+def test_memory_that_processes_share_counts_once(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", SHARING], stdout=subprocess.PIPE, start_new_session=True) as popen:
+        assert popen.stdout is not None
+        popen.stdout.read(4)
+        try:
+            sharing = AgentProcess(make_order(), tmp_path, Tail(tmp_path / "log"), state="running", pid=popen.pid)
+            taken = UsageMeter().read([sharing])[sharing.order.id].memory
+        finally:
+            os.killpg(popen.pid, signal.SIGKILL)
+    assert 80_000_000 < taken < 150_000_000, "three processes have the same 80 MB"
 
 
 def test_what_has_ended_or_not_begun_is_not_measured(tmp_path: Path) -> None:

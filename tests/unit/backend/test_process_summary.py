@@ -130,14 +130,41 @@ def test_the_system_tells_of_shards_and_the_evaluator_too() -> None:
     assert [(one.cpu, one.memory, one.queue) for one in told] == [(0.5, 4096, 3), (0.5, 4096, None), (0.5, 4096, None)]
 
 
-NOISE = ["worker-x.0", "worker-.0", "worker-0.x", "worker--1.0", "worker-\u0663.0", "evaluator-1.0", "mine.0", ""]
+def test_the_processes_of_a_group_stand_below_their_worker() -> None:
+    found = ProcessSummaries()
+    push(found, "worker-1.0", 1, 100.0)
+    for source, share in (("worker-1/0.0", 0.9), ("worker-1/10.0", 0.4), ("worker-1/2.0", 0.7), ("worker-11/1.0", 0.1)):
+        tell(found, source, metrics.PEER_COMPUTE, share, rank=-1)
+        tell(found, source, metrics.PEER_MEMORY, 4096, rank=-1)
+    [worker] = loads.workers(found, NO_TIME, {})
+    assert [(peer.number, peer.label, peer.compute) for peer in worker.peers] == [
+        (0, "worker-1/0", 0.9),
+        (2, "worker-1/2", 0.7),
+        (10, "worker-1/10", 0.4),
+    ]
+    assert {(peer.cpu, peer.memory) for peer in worker.peers} == {(None, 4096)}
+
+
+NOISE = [
+    "worker-x.0",
+    "worker-.0",
+    "worker-0.x",
+    "worker--1.0",
+    "worker-\u0663.0",
+    "evaluator-1.0",
+    "mine.0",
+    "",
+    "worker-0/.0",
+    "worker-0/x.0",
+    "server-0/1.0",
+]
 
 
 @pytest.mark.parametrize("source", NOISE)
 def test_who_is_no_process_is_left_out(source: str) -> None:
     found = ProcessSummaries()
     tell(found, source, metrics.CPU, 0.5)
-    assert found.processes == {}
+    assert found.processes == found.peers == {}
 
 
 @pytest.mark.parametrize("time", [1e300, -1e300, -1.0])

@@ -51,6 +51,8 @@ class Peering(Workload):
                 raise SystemExit(3)
             case "sleeps" if in_peer:
                 time.sleep(1.0)  # so that the lead, which computes meanwhile, has to wait also on a busy machine
+            case "lead sleeps" if not in_peer:
+                time.sleep(0.5)
             case "dies" if in_peer:
                 os.kill(os.getpid(), signal.SIGKILL)
             case "observes":
@@ -155,6 +157,30 @@ def test_the_lead_counts_what_it_waits_for_its_peers(roles: dict[str, Any], grou
     problem.gradient(0)
     assert 0.1 < problem.take_peer_wait() < TIMEOUT
     assert problem.take_peer_wait() == 0
+
+
+@pytest.mark.parametrize("roles", [{"group": 2}, {"group": {"stages": 2}}, {"group": {"fsdp": 2}}], ids=str)
+def test_a_peer_says_how_long_it_computed_and_what_it_took(roles: dict[str, Any], grouped: GroupProblems) -> None:
+    """Time for which it waits for the other peers is none of it: the second stage sleeps, and the lead is the first."""
+    problem = grouped(job("sleeps", accumulate=2, roles={"worker": {"count": 1, "device": "cpu", **roles}}), 0)
+    began = time.perf_counter()
+    problem.gradient(0)
+    elapsed = time.perf_counter() - began
+    [use] = problem.take_peer_uses()
+    assert 1.0 <= use.computed <= elapsed
+    assert 0 < use.cpu < elapsed + TIMEOUT
+    assert 2**20 < use.memory < psutil.Process().memory_info().rss
+    [again] = problem.take_peer_uses()
+    assert (again.computed, again.cpu >= use.cpu) == (0.0, True)
+
+
+def test_a_peer_that_waits_for_another_does_not_compute(grouped: GroupProblems) -> None:
+    problem = grouped(job("lead sleeps", accumulate=2, roles={"worker": {"count": 1, "device": "cpu", "group": {"stages": 2}}}), 0)
+    problem.gradient(0)
+    problem.take_peer_uses()
+    problem.gradient(1)
+    [use] = problem.take_peer_uses()
+    assert use.computed < 0.9, "the lead slept for a second, and this stage waited for it"
 
 
 def test_values_that_peers_log_are_reported_with_those_of_the_lead(grouped: GroupProblems) -> None:

@@ -24,9 +24,9 @@ describe("toLines", () => {
 })
 
 it("names the shard where several speak about one worker", () => {
-  const two = [make("server-0", 0, [1]), make("server-1", 0, [1]), make("evaluator", -1, [1])]
-  expect(lineLabels(two)).toEqual(["worker 0, by server 0", "worker 0, by server 1", "evaluator"])
-  expect(two.map((_, i) => paletteIndex(two, i))).toEqual([0, 1, 2])
+  const two = [make("server-0", 0, [1]), make("server-1", 0, [1]), make("evaluator", -1, [1]), make("worker-0/1", -1, [1])]
+  expect(lineLabels(two)).toEqual(["worker 0, by server 0", "worker 0, by server 1", "evaluator", "worker 0, peer 1"])
+  expect(two.map((_, i) => paletteIndex(two, i))).toEqual([0, 1, 2, 3])
 })
 
 it("gives a worker its colour by its rank, whether or not the others have reported", () => {

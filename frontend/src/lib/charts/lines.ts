@@ -47,10 +47,10 @@ export function toLines(all: readonly DataLine[], smoothing: number): ChartLine[
 
 type Named = Pick<DataLine, "source" | "rank">
 
-/** "worker 0"; with the shard that measured where several did; the source where it is about no worker. */
+/** "worker 0"; with the shard that measured where several did; the source where it is about no worker, such as "worker 0, peer 1". */
 export function lineLabels(all: readonly Named[]): string[] {
   return all.map(({ source, rank }) => {
-    if (rank < 0) return source.replace("-", " ")
+    if (rank < 0) return source.replace("-", " ").replace("/", ", peer ")
     const several = all.some((other) => other.rank === rank && other.source !== source)
     return several ? `worker ${rank}, by ${source.replace("-", " ")}` : `worker ${rank}`
   })

@@ -4,7 +4,7 @@ import { overviewCurves, priceOf, serverBar, spans, workerBar } from "./overview
 
 const worker = (over: Partial<WorkerLoad>): WorkerLoad => ({
   rank: 0, label: "worker-0", at: null, clock: 1, behind: 0, step: 1, samples_per_second: null, pushes: 1, seconds: 0, compute: 0, data: 0, send: 0,
-  wait: 0, before: 0, ended: 0, slower: null, sent_per_second: null, received_per_second: null, cpu: null, memory: null, gpu: null, gpu_memory: null, ...over,
+  wait: 0, before: 0, ended: 0, slower: null, sent_per_second: null, received_per_second: null, cpu: null, memory: null, gpu: null, gpu_memory: null, peers: [], ...over,
 })
 
 const attempt = (over: Partial<AttemptOverview>): AttemptOverview => ({

@@ -1,11 +1,21 @@
-import { Table, VisuallyHidden } from "@mantine/core"
-import type { Process } from "@/client"
+import { ActionIcon, Group, Table, VisuallyHidden } from "@mantine/core"
+import { useDisclosure } from "@mantine/hooks"
+import { IconChevronDown, IconChevronRight } from "@tabler/icons-react"
+import type { PeerLoad, Process } from "@/client"
 import { StatusBadge } from "@/components/display/StatusBadge"
 import { ProcessActions } from "./ProcessActions"
 
 export interface Column<T> {
   head: string
   cell: (load: T) => string
+  /** The same of one process of a group; without it, its cell is empty. */
+  peerCell?: (peer: PeerLoad) => string
+}
+
+interface Load {
+  label: string
+  /** The processes of a worker that is a group. */
+  peers?: readonly PeerLoad[]
 }
 
 interface LoadTableProps<T> {
@@ -17,7 +27,7 @@ interface LoadTableProps<T> {
 }
 
 /** Processes with their figures, a row each, and what can be done to them. */
-export function LoadTable<T extends { label: string }>({ name, loads, columns, processes }: LoadTableProps<T>) {
+export function LoadTable<T extends Load>({ name, loads, columns, processes }: LoadTableProps<T>) {
   return (
     <Table.ScrollContainer minWidth={160 + 92 * columns.length} type="native" role="group" tabIndex={0} aria-label={name}>
       <Table verticalSpacing="xs">
@@ -45,20 +55,50 @@ export function LoadTable<T extends { label: string }>({ name, loads, columns, p
   )
 }
 
-function Row<T extends { label: string }>({ load, columns, process }: { load: T; columns: readonly Column<T>[]; process: Process | undefined }) {
+function Row<T extends Load>({ load, columns, process }: { load: T; columns: readonly Column<T>[]; process: Process | undefined }) {
+  const [open, { toggle }] = useDisclosure(false)
+  const peers = load.peers ?? []
+  const Icon = open ? IconChevronDown : IconChevronRight
+  return (
+    <>
+      <Table.Tr>
+        <Table.Td fw={550} style={{ whiteSpace: "nowrap" }}>
+          <Group gap={4} wrap="nowrap">
+            {load.label}
+            {process && process.incarnation > 0 && `.${process.incarnation}`}
+            {peers.length > 0 && (
+              <ActionIcon variant="subtle" color="gray" size="sm" onClick={toggle} aria-expanded={open} aria-label={`Processes of ${load.label}`}>
+                <Icon size={16} />
+              </ActionIcon>
+            )}
+          </Group>
+        </Table.Td>
+        <Table.Td>{process && <StatusBadge status={process.status} />}</Table.Td>
+        {columns.map(({ head, cell }) => (
+          <Table.Td key={head} ta="right" style={{ whiteSpace: "nowrap" }}>
+            {cell(load)}
+          </Table.Td>
+        ))}
+        <Table.Td ta="right">{process && <ProcessActions process={process} />}</Table.Td>
+      </Table.Tr>
+      {open && peers.map((peer) => <PeerRow key={peer.number} peer={peer} columns={columns} />)}
+    </>
+  )
+}
+
+/** One process of a group, below its worker. */
+function PeerRow<T>({ peer, columns }: { peer: PeerLoad; columns: readonly Column<T>[] }) {
   return (
     <Table.Tr>
-      <Table.Td fw={550} style={{ whiteSpace: "nowrap" }}>
-        {load.label}
-        {process && process.incarnation > 0 && `.${process.incarnation}`}
+      <Table.Td pl="xl" c="dimmed" style={{ whiteSpace: "nowrap" }} colSpan={2}>
+        {peer.number === 0 ? "peer 0, the lead" : `peer ${peer.number}`}
       </Table.Td>
-      <Table.Td>{process && <StatusBadge status={process.status} />}</Table.Td>
-      {columns.map(({ head, cell }) => (
-        <Table.Td key={head} ta="right" style={{ whiteSpace: "nowrap" }}>
-          {cell(load)}
+      {columns.map(({ head, peerCell }) => (
+        <Table.Td key={head} ta="right" c="dimmed" style={{ whiteSpace: "nowrap" }}>
+          {peerCell?.(peer)}
         </Table.Td>
       ))}
-      <Table.Td ta="right">{process && <ProcessActions process={process} />}</Table.Td>
+      <Table.Td />
     </Table.Tr>
   )
 }

@@ -20,13 +20,25 @@ export function WorkersPanel() {
   const now = useNow(!hasEnded(job))
   const workers = overview.data?.workers ?? []
   const vectors = job.progress.exchange?.raw_bytes === 0 ? "none, vectors are in shared memory" : "vectors only"
+  const grouped = workers.some(({ peers }) => peers.length > 0) ? "; computes: share of the compute time, the rest waits for other processes of the group" : ""
   return (
-    <Panel title={<Term word="worker">Workers</Term>} subtitle={`This attempt. Clock: pushes made; lag: pushes behind the fastest; sent and received: ${vectors}`} flush>
+    <Panel title={<Term word="worker">Workers</Term>} subtitle={`This attempt. Clock: pushes made; lag: pushes behind the fastest; sent and received: ${vectors}${grouped}`} flush>
       <Loaded {...overview} isEmpty={workers.length === 0} empty={nothing("No worker has pushed")}>
         <LoadTable name="Workers" loads={workers} columns={columns(workers, now)} processes={processes} />
       </Loaded>
     </Panel>
   )
+}
+
+/** The mean over the processes of a group, and each. */
+const COMPUTES: Column<WorkerLoad> = {
+  head: "Computes",
+  cell: ({ peers }) => formatPercent(mean(peers.flatMap(({ compute }) => compute ?? [])), 0),
+  peerCell: ({ compute }) => formatPercent(compute, 0),
+}
+
+function mean(values: readonly number[]): number | null {
+  return values.length > 0 ? values.reduce((sum, value) => sum + value, 0) / values.length : null
 }
 
 function columns(workers: readonly WorkerLoad[], now: number): Column<WorkerLoad>[] {
@@ -36,8 +48,9 @@ function columns(workers: readonly WorkerLoad[], now: number): Column<WorkerLoad
     { head: "Mini-batches", cell: ({ step }) => formatCount(step) },
     { head: "Samples/s", cell: ({ samples_per_second }) => formatNumber(samples_per_second) },
     ...(workers.some(({ slower }) => slower !== null) ? [{ head: "Speed", cell: ({ slower }: WorkerLoad) => (slower ? `${formatNumber(slower, 2)} × slower` : "") }] : []),
-    { head: "CPU", cell: ({ cpu }) => formatPercent(cpu, 0) },
-    { head: "Memory", cell: ({ memory }) => bytes(memory) },
+    ...(workers.some(({ peers }) => peers.length > 0) ? [COMPUTES] : []),
+    { head: "CPU", cell: ({ cpu }) => formatPercent(cpu, 0), peerCell: ({ cpu }) => formatPercent(cpu, 0) },
+    { head: "Memory", cell: ({ memory }) => bytes(memory), peerCell: ({ memory }) => bytes(memory) },
   ]
   if (workers.some(({ gpu }) => gpu !== null)) {
     shown.push({ head: "GPU", cell: ({ gpu }) => formatPercent(gpu, 0) }, { head: "GPU memory", cell: ({ gpu_memory }) => bytes(gpu_memory) })
@@ -46,7 +59,7 @@ function columns(workers: readonly WorkerLoad[], now: number): Column<WorkerLoad
     ...shown,
     { head: "Sent/s", cell: ({ sent_per_second }) => bytes(sent_per_second) },
     { head: "Received/s", cell: ({ received_per_second }) => bytes(received_per_second) },
-    { head: "Last seen", cell: ({ at }) => formatAgo(at, now) },
+    { head: "Last seen", cell: ({ at }) => formatAgo(at, now), peerCell: ({ at }) => formatAgo(at, now) },
   ]
 }
 
