@@ -35,7 +35,7 @@ def test_printed_and_logged_lines_have_it(monkeypatch: pytest.MonkeyPatch) -> No
     logging.getLogger().addHandler(handler)
     try:
         label_output("[peer 2] ")
-        print("printed", 1)
+        sys.stdout.writelines(["print", "ed 1\n"])
         logging.getLogger("tests").warning("logged")
     finally:
         logging.getLogger().removeHandler(handler)
