@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 
 from gradstream import metrics
+from gradstream.group.private_memory import PrivateMemory
 from gradstream.group.problem import GroupProblem
 from gradstream.group.requests import PeerUse
 from gradstream.process.order import ProcessOrder
@@ -17,6 +18,7 @@ class PeerReport:
     def __init__(self, reporter: Reporter, order: ProcessOrder, problem: GroupProblem, every: float) -> None:
         """`every`: seconds between two reports."""
         self._reporter, self._problem, self._every = reporter, problem, every
+        self._memory = PrivateMemory()
         self._label, self._incarnation = order.label, order.incarnation
         self._compute = self._computed = 0.0
         """Seconds of the worker's compute time since the last report, and those of them that the lead did not wait for others."""
@@ -29,7 +31,7 @@ class PeerReport:
         elapsed = time.perf_counter() - self._told
         if elapsed < self._every:
             return
-        uses = [PeerUse.of_this_process(self._computed), *self._problem.take_peer_uses()]
+        uses = [PeerUse(self._computed, time.process_time(), self._memory.read()), *self._problem.take_peer_uses()]
         for number, use in enumerate(uses):
             self._report(number, use, elapsed, place)
         self._compute = self._computed = 0.0

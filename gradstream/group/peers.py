@@ -20,6 +20,7 @@ from torch import Tensor
 
 from gradstream.center.entries import Buffers
 from gradstream.errors import GradstreamError
+from gradstream.group.private_memory import PrivateMemory
 from gradstream.group.requests import LoadBuffers, LoadState, PeerUse, Request, TakeBuffers, TakeState, TakeUse, Train, Trained
 from gradstream.input import randomness, tensor_pipe
 from gradstream.model.computing.precision import scaled
@@ -49,6 +50,8 @@ class PeerProblem(ModelProblem):
 
     _waited = _computed = 0.0
     """Seconds of waiting for other peers, and of computing gradients, since these were last set to 0."""
+
+    _memory_taken = PrivateMemory()
 
     def become(self, number: int, gradient: Tensor) -> None:
         """Be this peer from now on, which leaves its gradients in `gradient`, shape (size,)."""
@@ -85,7 +88,7 @@ class PeerProblem(ModelProblem):
 
     def _take_use(self) -> PeerUse:
         computed, self._computed = self._computed, 0.0
-        return PeerUse.of_this_process(computed)
+        return PeerUse(computed, time.process_time(), self._memory_taken.read())
 
     def answer(self, request: Request) -> Any:
         """Do what the lead asks. Raises: UserError."""

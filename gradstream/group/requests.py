@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
-import psutil
 from torch import Tensor
 
 from gradstream.model.parts import MicroBatch
@@ -94,12 +92,7 @@ class PeerUse(NamedTuple):
     cpu: float
     """Seconds of processor time since it began."""
     memory: int
-    """Bytes that it has for itself."""
-
-    @classmethod
-    def of_this_process(cls, computed: float) -> PeerUse:
-        held = psutil.Process().memory_info()
-        return cls(computed, time.process_time(), held.rss - getattr(held, "shared", 0))
+    """Bytes that it has for itself: see `PrivateMemory`."""
 
 
 class Trained(NamedTuple):

@@ -12,12 +12,12 @@ from gradstream.cli.platform.starting import DataDir
 
 def command(
     data_dir: DataDir = None,
-    only_print: Annotated[bool, typer.Option("--print", help="Only print the link; open no browser")] = False,
+    only_print: Annotated[bool, typer.Option("--print", help="Only print the link, on stdout; open no browser")] = False,
     as_json: AsJson = False,
     url: Url = None,
     token_file: TokenFile = None,
 ) -> None:
-    """Open the page in a browser, signed in. Without a display it prints the link, which works once, within ten minutes.
+    """Open the page in a browser, signed in. Without a display it shows the link, which works once, within ten minutes.
 
     Example: gradstream open
     """
@@ -28,10 +28,12 @@ def command(
 
     with connect(url, token_file, data_dir=data_dir) as client:
         link = client.create_sign_in_link()
+    if only_print:
+        print(link.url)
+        return
     say_link(link)
     if as_json:
         print_json(link.as_dict())
-    if only_print or as_json:
         return
     if not has_display():
         talk("There is no display here: open the link in a browser that reaches this address.", "dim")

@@ -124,9 +124,10 @@ def test_starts_says_where_gives_more_links_heals_and_leaves_nothing(up: Up) -> 
     assert f"runs already, as process {up.pid} at http://127.0.0.1:{up.port}. Nothing was started." in second.said
     assert again == {**told, "sign_in_url": again["sign_in_url"]}
     opened = json.loads(_gradstream("open", "--json", "--data-dir", str(up.data)).stdout)
-    links = {told["sign_in_url"], again["sign_in_url"], opened["url"]}
-    assert [_signs_in(up.port, link) for link in links] == [200, 200, 200]
-    assert [_signs_in(up.port, link) for link in links] == [401, 401, 401]
+    printed = _gradstream("open", "--print", "--data-dir", str(up.data)).stdout.removesuffix("\n")
+    links = {told["sign_in_url"], again["sign_in_url"], opened["url"], printed}
+    assert [_signs_in(up.port, link) for link in links] == [200, 200, 200, 200]
+    assert [_signs_in(up.port, link) for link in links] == [401, 401, 401, 401]
     other = Up(up.data.with_name("other"), up.port)
     assert other.end() == 1
     assert f"127.0.0.1:{up.port} is taken by process {up.program('api')}" in other.said
