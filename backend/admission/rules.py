@@ -82,6 +82,8 @@ RULES = (
     Rule("PUT", "/process/files/**", Who.PROCESS, 64 * GIB, PLAIN, "Store it as several files.", streamed=True),
     Rule("*", "/process/**", Who.PROCESS, _SMALL),
     Rule("POST", "/bundles", Who.USER, MAX_BUNDLE, UPLOADING, "Leave data and results out of the bundle.", streamed=True),
+    Rule("GET", "/bundles/*/files/**", Who.USER, _SMALL, COMPUTING),
+    Rule("GET", "/bundles/*/differences/*", Who.USER, _SMALL, COMPUTING),
     Rule("POST", "/jobs", Who.USER, 512 * KIB, COMPUTING, _JOB_FILE),
     Rule("POST", "/jobs/validate", Who.USER, 4 * MIB, COMPUTING, "Send fewer sources; the bundle is looked at when it comes."),
     Rule("POST", "/jobs/plan", Who.USER, 512 * KIB, COMPUTING, _JOB_FILE),

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, status
 from fastapi.responses import FileResponse
 
 from backend.bundles import service
-from backend.bundles.schemas import StoredBundle
+from backend.bundles.schemas import BundledText, FileDifferences, StoredBundle
 from backend.db import SessionDep
 from backend.platform import PlatformDep
 from backend.users.auth import CallerDep
@@ -25,6 +25,7 @@ _READERS = CapacityLimiter(2)
 """Threads that read an upload: each has up to 64 MiB in memory, for up to a second."""
 
 BundleHash = Annotated[str, Path(pattern=r"^[0-9a-f]{64}$")]
+FilePath = Annotated[str, Path(max_length=1000, description="As `files` of the bundle lists it")]
 
 
 @router.post(
@@ -49,3 +50,15 @@ def download(hash: BundleHash, session: SessionDep, platform: PlatformDep) -> Fi
     """The code itself, as the nodes get it: a .tar.gz of the folder."""
     path = service.archive(session, platform.files, hash)
     return StoredFileResponse(path, media_type="application/gzip", filename=f"code-{hash[:12]}.tar.gz")
+
+
+@router.get("/{hash}/files/{path:path}", operation_id="getBundleFile")
+async def get_file(hash: BundleHash, path: FilePath, session: SessionDep, platform: PlatformDep) -> BundledText:
+    """One file of a bundle as text."""
+    return await anyio.to_thread.run_sync(service.read_text, session, platform.files, hash, path, limiter=_READERS)
+
+
+@router.get("/{hash}/differences/{other}", operation_id="compareBundles")
+async def compare(hash: BundleHash, other: BundleHash, session: SessionDep, platform: PlatformDep) -> FileDifferences:
+    """The files in which another bundle differs from this one, line by line."""
+    return await anyio.to_thread.run_sync(service.differences, session, platform.files, hash, other, limiter=_READERS)

@@ -5,12 +5,23 @@ from typing import Any
 from pydantic import Field
 
 from backend.schemas import Schema
+from gradstream.api.code import FileDifference
 
 
 class BundledFile(Schema):
     path: str = Field(examples=["digits.py"])
     size: int
     warning: str | None = Field(None, description="Reason why it looks like a credential; null: it does not", examples=[None])
+
+
+class BundledText(Schema):
+    path: str = Field(examples=["digits.py"])
+    size: int
+    text: str | None = Field(description="Null: it is no text in UTF-8, or longer than 1 MiB")
+
+
+class FileDifferences(Schema):
+    items: list[FileDifference] = Field(description="By path")
 
 
 class BundledArgument(Schema):

@@ -9,9 +9,9 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from backend.bundles import code, repository
+from backend.bundles import code, reading, repository
 from backend.bundles.models import BundleRow
-from backend.bundles.schemas import BundledFile, BundledWorkload, StoredBundle
+from backend.bundles.schemas import BundledFile, BundledText, BundledWorkload, FileDifferences, StoredBundle
 from backend.db import wait_for_lock
 from backend.files import FileStore
 from backend.platform import Platform
@@ -96,6 +96,17 @@ def show(session: Session, files: FileStore, hash: str) -> StoredBundle:
 def _view(files: FileStore, hash: str, size: int, listed: list[dict[str, Any]]) -> StoredBundle:
     found = code.workloads(code.read(files.bundle(hash)))
     return StoredBundle(hash=hash, size=size, files=[BundledFile(**file) for file in listed], workloads=found)
+
+
+def read_text(session: Session, files: FileStore, hash: str, path: str) -> BundledText:
+    """Raises: NotFound."""
+    return reading.read_text(archive(session, files, hash), path)
+
+
+def differences(session: Session, files: FileStore, before: str, after: str) -> FileDifferences:
+    """Raises: NotFound."""
+    old, new = (archive(session, files, hash) for hash in (before, after))
+    return FileDifferences(items=reading.differences(old, new))
 
 
 def archive(session: Session, files: FileStore, hash: str) -> Path:

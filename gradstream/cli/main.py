@@ -72,6 +72,7 @@ COMMANDS: dict[str, _Entry] = {
     "metrics": _Entry("results.metrics", _JOBS, "Print a job's metrics"),
     "events": _Entry("results.events", _JOBS, "Print a job's events"),
     "compare": _Entry("results.compare", _JOBS, "Compare when jobs reached a target"),
+    "diff": _Entry("results.diff", _JOBS, "Print in what two jobs differ: settings, environment, code"),
     "wait": _Entry("following.wait", _JOBS, "Wait until a job ends; the exit code is its outcome"),
     "stop": _Entry("jobs.stop", _JOBS, "Stop a job and keep its model, or stop one worker"),
     "restart": _Entry("jobs.restart", _JOBS, "Restart one process of a running job"),

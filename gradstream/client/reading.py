@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import difflib
-import hashlib
 import json
-import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from gradstream import bundle as bundles
 from gradstream.api.charts import Chart, MetricBatch, Targets
 from gradstream.api.history import Artifact, Event, LogChunk, StreamEvent
 from gradstream.api.jobs import Config, Job
 from gradstream.client.connection import ApiConnection, JobReference
 from gradstream.client.metric_points import MetricPoints
-from gradstream.errors import Conflict, NotFound, Unavailable
+from gradstream.errors import NotFound
 from gradstream.events import EventKind
 from gradstream.process.environment import ENVIRONMENT, Environment
 
@@ -178,21 +175,3 @@ class Reading(ApiConnection):
         partial = target.with_name(f"{target.name}.part")
         self._fetch(f"jobs/{id}/artifacts/{name}", partial, there[name].sha256)
         return partial.replace(target)
-
-    def download_code(self, job: JobReference, *, into: Path | str) -> list[Path]:
-        """Write the code of a job, as its processes got it, below `into`, which is made and must be empty.
-
-        Raises: NotFound: the job has none. Conflict: `into` is not empty."""
-        found = self.job(self._id(job))
-        folder = Path(into)
-        if found.bundle is None:
-            raise NotFound(f"{found.name} has no code of its own")
-        if folder.exists() and any(folder.iterdir()):
-            raise Conflict(f"{folder} is not empty; choose another folder")
-        data = b"".join(self._transport.bytes(f"bundles/{found.bundle}/archive"))
-        if hashlib.sha256(data).hexdigest() != found.bundle:
-            raise Unavailable("the code arrived damaged; try again")
-        bundles.unpack(data, folder)
-        for path in (paths := [folder / file.path for file in bundles.inspect(data).files]):
-            path.chmod(path.stat().st_mode | stat.S_IWUSR)  # it is the user's now
-        return sorted(paths)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 
 import psutil
@@ -16,7 +17,7 @@ from tests.browser.support import WORKLOAD, OpenPage, check_looks, every_look, s
 from tests.support import eventually
 
 LONG = 100_000
-TABS = ["overview", "workers", "logs", "events", "files", "config"]
+TABS = ["overview", "workers", "logs", "events", "files", "code", "config"]
 
 
 @pytest.fixture(scope="module")
@@ -135,12 +136,17 @@ def test_the_home_key_reads_older_lines_until_all_are_there(open_page: OpenPage,
     eventually(has_all, "the page of logs to have each line once")
 
 
-def test_checkpoints_and_files_and_the_job_file_against_another(open_page: OpenPage, client: Client, job: Job) -> None:
+def test_checkpoints_and_files_and_the_job_file_against_another(
+    open_page: OpenPage, client: Client, job: Job, tmp_path: Path
+) -> None:
     assert client.wait(job.id, timeout=120).status == "succeeded"
     given = slow_spec(name="other", steps=20).model_dump(mode="json", exclude_none=True)
     own = {"strategy": {"name": "sync", "lr": 0.05}, "workload": {"entrypoint": "slow:Slow"}}
     synchronous = JobSpec.model_validate({**given, **own})
-    other = client.wait(client.submit(synchronous, code=WORKLOAD).id, timeout=120)
+    changed = tmp_path / "changed"
+    shutil.copytree(WORKLOAD, changed)
+    (changed / "slow.py").write_text((changed / "slow.py").read_text() + "\nCHANGED = True\n")
+    other = client.wait(client.submit(synchronous, code=changed).id, timeout=120)
     page = open_page(f"/jobs/{job.id}/files")
     page.get_by_role("button", name="Show job.yaml").click()
     expect(page.get_by_role("dialog")).to_contain_text("name: bruised")
@@ -156,8 +162,16 @@ def test_checkpoints_and_files_and_the_job_file_against_another(open_page: OpenP
     expect(differences.get_by_role("row", name=re.compile(r"gate\.mode asp bsp"))).to_be_visible()
     expect(differences.get_by_role("row", name=re.compile("on_worker_loss continue restart"))).to_be_visible()
     expect(differences.get_by_role("row", name=re.compile(r"strategy\.name async sync"))).to_be_visible()
-    expect(differences.get_by_role("row")).to_have_count(5)
+    expect(differences.get_by_role("group", name="Differences: setting").get_by_role("row")).to_have_count(5)
+    expect(differences.get_by_text("same packages on the same machine")).to_be_visible()
+    expect(differences.get_by_role("region", name="Lines of slow.py")).to_contain_text("+CHANGED = True")
     expect(page.get_by_label("Job file", exact=True).locator("visible=true").first).not_to_contain_text("timeout")
+
+    page.get_by_role("link", name="Its code").click()
+    page.get_by_role("tab", name="Code", selected=True).wait_for()
+    files = page.get_by_role("navigation", name="Files")
+    expect(files.get_by_role("button", name="slow.py")).to_have_attribute("aria-current", "true")
+    expect(page.get_by_role("region", name="Text of slow.py")).to_contain_text("class Slow(")
 
 
 def test_the_checkpoint_that_a_job_starts_from_is_named_and_its_job_is_a_link(open_page: OpenPage, client: Client) -> None:

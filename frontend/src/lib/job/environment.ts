@@ -48,6 +48,12 @@ export function environmentRows(origin: Job["origin"] | null, environment: Envir
   return rows.filter((row): row is [string, string] => Boolean(row[1]))
 }
 
+/** Name and value of each package and of each fact about the machine. */
+export function environmentRecord(environment: Environment): [string, string][] {
+  const rows = Object.entries(environment).filter((row): row is [string, string | number] => !row[0].startsWith("packages") && row[1] !== null)
+  return [...environment.packages.map((each): [string, string] => [each.split("==")[0]!, each.split("==").slice(1).join("==")]), ...rows.map(([name, value]): [string, string] => [name, String(value)])]
+}
+
 export function matchingPackages(packages: readonly string[], wanted: string): string[] {
   const part = wanted.trim().toLowerCase()
   return packages.filter((each) => each.toLowerCase().includes(part))

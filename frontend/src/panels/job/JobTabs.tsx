@@ -17,6 +17,7 @@ import classes from "./JobTabs.module.css"
 const StalenessTab = lazy(() => loadPart(async () => ({ default: (await import("./staleness/StalenessTab")).StalenessTab })))
 const TablesTab = lazy(() => loadPart(async () => ({ default: (await import("./tables/TablesTab")).TablesTab })))
 const OnlineTab = lazy(() => loadPart(async () => ({ default: (await import("./online/OnlineTab")).OnlineTab })))
+const CodeTab = lazy(() => loadPart(async () => ({ default: (await import("./code/CodeTab")).CodeTab })))
 /** Brings the YAML writer along, which no other tab needs. */
 const ConfigPanel = lazy(() => loadPart(async () => ({ default: (await import("./config/ConfigPanel")).ConfigPanel })))
 
@@ -33,6 +34,7 @@ const TABS = [
   { value: "logs", label: "Logs", Content: LogsPanel },
   { value: "events", label: "Events", Content: EventsPanel },
   { value: "files", label: "Files", Content: FilesPanel },
+  { value: "code", label: "Code", Content: CodeTab },
   { value: "config", label: "Config", Content: ConfigPanel },
 ]
 

@@ -1,90 +1,60 @@
-import { Box, Select, Table, Text, type ComboboxItem } from "@mantine/core"
-import { useDebouncedValue } from "@mantine/hooks"
-import { useState } from "react"
-import type { JobConfig } from "@/client"
-import { TableHead } from "@/components/display/TableHead"
+import { Box, Stack, Text } from "@mantine/core"
+import type { Job, JobConfig } from "@/client"
 import { Loaded } from "@/components/messages/Loaded"
 import { Panel } from "@/components/page/Panel"
 import { useConfig } from "@/hooks/job/useConfig"
 import { useFeed } from "@/hooks/job/useFeed"
-import { useJobsNamed } from "@/hooks/jobs/useJobsNamed"
+import { useJob } from "@/hooks/job/useJob"
 import { put, useAddress } from "@/hooks/useAddress"
 import { configDifferences } from "@/lib/compare/fields"
-import { formatMoment } from "@/lib/format"
+import { CodeDiff } from "./CodeDiff"
+import { DifferencesTable } from "./DifferencesTable"
+import { EnvironmentDiff } from "./EnvironmentDiff"
+import { OtherJobPicker } from "./OtherJobPicker"
 
-const TYPED_MS = 250
-
-/** The effective values in which this job and another one, which stands in the address, differ. */
+/** Settings, environment and code in which this job and another one, which stands in the address, differ. */
 export function ConfigDiff() {
   const job = useFeed((feed) => feed.job)
   const [params, edit] = useAddress()
   const other = params.get("against")
-  const own = useConfig(job.id, job.shards)
-  const theirs = useConfig(other)
   return (
-    <Panel title="Compared with another job" subtitle="Values that differ between the two jobs; defaults are filled in" flush>
+    <Panel title="Compared with another job" subtitle="The settings, with defaults filled in, the environment and the code in which two jobs differ" flush>
       <Box px={18} pb="sm">
-        <JobPicker own={job.id} value={other} onChange={(id) => edit((next) => put(next, "against", id ?? ""))} />
+        <OtherJobPicker own={job.id} value={other} onChange={(id) => edit((next) => put(next, "against", id ?? ""))} />
       </Box>
-      {other !== null && (
-        <Loaded {...theirs} isPending={own.isPending || theirs.isPending}>
-          {own.data && theirs.data && <Differences sides={[own.data, theirs.data]} names={[job.name, nameOf(theirs.data.full)]} />}
-        </Loaded>
-      )}
+      {other !== null && <Against job={job} other={other} />}
     </Panel>
   )
 }
 
-function nameOf(spec: object): string {
-  return "name" in spec && typeof spec.name === "string" ? spec.name : "the other"
-}
-
-function JobPicker({ own, value, onChange }: { own: string; value: string | null; onChange: (id: string | null) => void }) {
-  const [typed, setTyped] = useState("")
-  const [selected, select] = useState<ComboboxItem | null>(null)
-  const [q] = useDebouncedValue(typed === selected?.label ? "" : typed, TYPED_MS)
-  const { data: found = [] } = useJobsNamed(q)
-  const data = found.filter(({ id }) => id !== own).map(({ id, name, created_at }) => ({ value: id, label: `${name}, ${formatMoment(created_at)}` }))
-  const shown = value !== null && !data.some((item) => item.value === value) ? [...data, selected ?? { value, label: value.slice(0, 8) }] : data
-  const pick = (id: string | null, option: ComboboxItem | null) => {
-    select(option)
-    onChange(id)
-  }
+function Against({ job, other }: { job: Job; other: string }) {
+  const own = useConfig(job.id, job.shards)
+  const theirs = useConfig(other)
+  const theirJob = useJob(other)
+  const names = [job.name, theirJob.data?.name ?? "the other"] as const
   return (
-    <Select
-      size="xs" maw={340} aria-label="Job to compare with" placeholder="Select a job" data={shown} searchable clearable nothingFoundMessage="No job of this name"
-      value={value} onChange={pick} filter={({ options }) => options}
-      searchValue={typed} onSearchChange={setTyped}
-    />
+    <Stack gap="sm" pb="md">
+      <Loaded {...theirs} isPending={own.isPending || theirs.isPending}>
+        {own.data && theirs.data && <Settings sides={[own.data, theirs.data]} names={names} />}
+      </Loaded>
+      <Loaded {...theirJob}>
+        {theirJob.data && (
+          <>
+            <EnvironmentDiff jobs={[job, theirJob.data]} names={names} />
+            <CodeDiff bundles={[job.bundle, theirJob.data.bundle]} names={names} />
+          </>
+        )}
+      </Loaded>
+    </Stack>
   )
 }
 
-function Differences({ sides, names }: { sides: readonly [JobConfig, JobConfig]; names: readonly [string, string] }) {
+function Settings({ sides, names }: { sides: readonly [JobConfig, JobConfig]; names: readonly [string, string] }) {
   const rows = configDifferences(sides)
-  if (rows.length === 0) {
-    return (
-      <Text size="sm" px={18} pb="md">
-        Both jobs run with the same values.
-      </Text>
-    )
-  }
+  if (rows.length > 0) return <DifferencesTable head="Setting" rows={rows} names={names} />
   return (
-    <Table.ScrollContainer minWidth={420} type="native" role="group" tabIndex={0} aria-label="Differences">
-      <Table verticalSpacing={6}>
-        <TableHead titles={["Field", ...names]} />
-        <Table.Tbody>
-          {rows.map(({ path, values }) => (
-            <Table.Tr key={path}>
-              <Table.Td ff="monospace">{path}</Table.Td>
-              {values.map((value, index) => (
-                <Table.Td key={index} style={{ overflowWrap: "anywhere" }}>
-                  {value}
-                </Table.Td>
-              ))}
-            </Table.Tr>
-          ))}
-        </Table.Tbody>
-      </Table>
-    </Table.ScrollContainer>
+    <Text size="sm" px={18}>
+      Both jobs run with the same values.
+    </Text>
   )
 }

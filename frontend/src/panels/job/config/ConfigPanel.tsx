@@ -1,8 +1,9 @@
 import { Alert, Anchor, Code, SegmentedControl, Stack, Text } from "@mantine/core"
 import { IconAlertTriangle } from "@tabler/icons-react"
 import { useState } from "react"
+import { Link } from "react-router"
 import { stringify } from "yaml"
-import { bundleUrl, type JobConfig } from "@/client"
+import type { JobConfig } from "@/client"
 import { CopyIcon } from "@/components/buttons/CopyIcon"
 import { SaveIcon } from "@/components/buttons/SaveIcon"
 import { Findings } from "@/components/messages/Findings"
@@ -38,10 +39,10 @@ export function ConfigPanel() {
             {job.bundle && (
               <>
                 .{" "}
-                <Anchor inherit underline="always" href={bundleUrl(job.bundle)} download>
-                  Download the code
+                <Anchor inherit underline="always" component={Link} to={`/jobs/${job.id}/code`}>
+                  Its code
                 </Anchor>{" "}
-                (bundle {job.bundle.slice(0, 12)})
+                is bundle {job.bundle.slice(0, 12)}
               </>
             )}
           </>

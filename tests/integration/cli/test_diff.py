@@ -1,0 +1,42 @@
+"""`gradstream diff`: settings, environment and code of two jobs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+from gradstream import jobfile
+from gradstream.client import Client
+from tests.integration.cli.shared import LINE, Gradstream
+
+
+def test_two_jobs_differ_in_settings_and_lines_of_code(client: Client, gradstream: Gradstream, tmp_path: Path) -> None:
+    folder = tmp_path / "changed"
+    shutil.copytree(LINE, folder)
+    [module] = folder.glob("*.py")
+    module.write_text(module.read_text() + "\nCHANGED = True\n")
+    short = ("stop={steps: 4}", "name=diff-one")
+    one = client.submit(jobfile.load(LINE / "job.yaml", short), code=LINE)
+    other = client.submit(jobfile.load(LINE / "job.yaml", (*short, "name=diff-two", "batch_size=7")), code=folder)
+    assert {client.wait(job.id, timeout=120).status for job in (one, other)} == {"succeeded"}
+
+    found = json.loads(gradstream("diff", "diff-one", "diff-two", "--json").stdout)
+    assert [each["name"] for each in found["settings"]] == ["batch_size"]
+    assert found["settings"][0]["values"][1] == 7
+    assert found["environment"] == [], "one machine"
+    [difference] = found["code"]
+    assert (difference["path"], difference["change"], difference["lines"][-1]) == (module.name, "changed", "+CHANGED = True")
+
+    said = gradstream("diff", "diff-one", "diff-two")
+    assert said.returncode == 0
+    lines = [line.rstrip() for line in said.stdout.splitlines()]
+    assert f"changed {module.name}" in lines
+    assert "  +CHANGED = True" in lines
+    assert any(line.split()[0] == "batch_size" for line in lines if line)
+    same = gradstream("diff", "diff-one", "diff-one")
+    assert (same.returncode, same.stdout) == (0, "")
+    assert "same settings, environment and code" in same.stderr
+    unknown = gradstream("diff", "diff-one", "no-such-job")
+    assert unknown.returncode == 4
+    assert "no-such-job" in unknown.stderr
