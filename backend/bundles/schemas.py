@@ -17,7 +17,7 @@ class BundledFile(Schema):
 class BundledText(Schema):
     path: str = Field(examples=["digits.py"])
     size: int
-    text: str | None = Field(description="Null: it is no text in UTF-8, or longer than 1 MiB")
+    text: str | None = Field(description="Null: it is binary, or longer than 1 MiB")
 
 
 class FileDifferences(Schema):

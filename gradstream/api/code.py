@@ -17,6 +17,6 @@ class FileDifference(ApiModel):
     path: str = Field(examples=["digits.py"])
     change: FileChange
     lines: list[str] | None = Field(
-        description="A unified difference, without the names of the files; empty: only the ends of lines differ; null: it is no "
-        "text in UTF-8, or too long to be compared line by line"
+        description="A unified difference, without the names of the files; empty: only the ends of lines differ; null: it is "
+        "binary, or too long to compare line by line"
     )

@@ -2121,7 +2121,7 @@ export interface components {
             size: number;
             /**
              * Text
-             * @description Null: it is no text in UTF-8, or longer than 1 MiB
+             * @description Null: it is binary, or longer than 1 MiB
              */
             text: string | null;
         };
@@ -3346,7 +3346,7 @@ export interface components {
             change: "added" | "removed" | "changed";
             /**
              * Lines
-             * @description A unified difference, without the names of the files; empty: only the ends of lines differ; null: it is no text in UTF-8, or too long to be compared line by line
+             * @description A unified difference, without the names of the files; empty: only the ends of lines differ; null: it is binary, or too long to compare line by line
              */
             lines: string[] | null;
         };

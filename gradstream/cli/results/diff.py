@@ -92,7 +92,7 @@ def _print(found: _Differences, job: Job, other: Job) -> None:
             print()
     for each in found.code:
         print_text(f"{each.change} {each.path}")
-        for line in each.lines if each.lines is not None else ["(no text, or too long to be compared line by line)"]:
+        for line in each.lines if each.lines is not None else ["(binary, or too long to compare line by line)"]:
             print_text(f"  {line}")
     if not any(found):
         talk("The two jobs have the same settings, environment and code.")

@@ -4,7 +4,7 @@ import { useReading } from "@/hooks/charts/useReading"
 import type { Range } from "@/lib/charts/axes"
 import { closedPasses, examplesBehind, newestPass, type LinesOfPasses, type PassFigure } from "@/lib/job/passes"
 import { useFeed } from "./useFeed"
-import { useExports } from "./useFiles"
+import { useExports } from "./files/useFiles"
 
 /** Passes that the table shows. */
 const SHOWN = 50

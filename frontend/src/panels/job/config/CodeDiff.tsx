@@ -1,7 +1,7 @@
 import { Text } from "@mantine/core"
 import { Loaded } from "@/components/messages/Loaded"
-import { useCodeDifferences } from "@/hooks/job/useBundle"
-import { lineKind } from "@/lib/job/code"
+import { useCodeDifferences } from "@/hooks/job/files/useBundle"
+import { lineKind } from "@/lib/job/files/code"
 import classes from "./CodeDiff.module.css"
 
 const CHANGES = { added: "only in", removed: "only in", changed: "differs" }

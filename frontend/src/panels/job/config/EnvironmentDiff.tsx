@@ -1,9 +1,9 @@
 import { Text } from "@mantine/core"
 import type { Job } from "@/client"
-import { useArtifacts } from "@/hooks/job/useArtifacts"
-import { useFileText } from "@/hooks/job/useFiles"
-import { environmentRecord, readEnvironment, type Environment } from "@/lib/job/environment"
-import { recordDifferences } from "@/lib/job/code"
+import { useArtifacts } from "@/hooks/job/files/useArtifacts"
+import { useFileText } from "@/hooks/job/files/useFiles"
+import { environmentRecord, readEnvironment, type Environment } from "@/lib/job/files/environment"
+import { recordDifferences } from "@/lib/job/files/code"
 import { DifferencesTable } from "./DifferencesTable"
 
 const FILE = "environment.json"

@@ -4,10 +4,10 @@ import type { Job } from "@/client"
 import { CopyIcon } from "@/components/buttons/CopyIcon"
 import { Loaded } from "@/components/messages/Loaded"
 import { Panel } from "@/components/page/Panel"
-import { useArtifacts } from "@/hooks/job/useArtifacts"
+import { useArtifacts } from "@/hooks/job/files/useArtifacts"
 import { useFeed } from "@/hooks/job/useFeed"
-import { useFileText } from "@/hooks/job/useFiles"
-import { environmentRows, matchingPackages, readEnvironment, type Environment } from "@/lib/job/environment"
+import { useFileText } from "@/hooks/job/files/useFiles"
+import { environmentRows, matchingPackages, readEnvironment, type Environment } from "@/lib/job/files/environment"
 
 const FILE = "environment.json"
 

@@ -4,7 +4,7 @@ import type { JobExport } from "@/client"
 import { Term } from "@/components/messages/Term"
 import { Panel } from "@/components/page/Panel"
 import { useFeed } from "@/hooks/job/useFeed"
-import { useExports } from "@/hooks/job/useFiles"
+import { useExports } from "@/hooks/job/files/useFiles"
 import { formatBytes, formatCount, formatMoment } from "@/lib/format"
 
 const STATES: Record<JobExport["state"], string> = {

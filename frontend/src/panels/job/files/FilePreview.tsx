@@ -1,8 +1,8 @@
 import { Code, Modal } from "@mantine/core"
 import { Loaded } from "@/components/messages/Loaded"
 import { useFeed } from "@/hooks/job/useFeed"
-import { useFileText } from "@/hooks/job/useFiles"
-import { asPreview } from "@/lib/job/preview"
+import { useFileText } from "@/hooks/job/files/useFiles"
+import { asPreview } from "@/lib/job/files/preview"
 
 interface FilePreviewProps {
   /** A file of an attempt, or without one a file that the job leaves. */
