@@ -17,7 +17,7 @@ from torch.nn.functional import linear
 from torch.utils.checkpoint import set_checkpoint_early_stop
 
 from gradstream.errors import InvalidWorkload
-from gradstream.group.tensor.exchange import PeerExchange
+from gradstream.group.tensor.exchange import ExchangeBroken, PeerExchange
 from gradstream.group.tensor.linear import CopyOnce, GatherColumns, SplitColumns, SumOverPeers, widths_of
 from gradstream.group.tensor.plan import ADDED, GATHERED, PLACE, ROWWISE, PlannedModule
 from gradstream.model.flat_model import FlatModel
@@ -56,11 +56,14 @@ class CutModel:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Inside, modules compute in part, and so does what is computed again in backward: to its end, where all processes meet."""
+        """Inside, modules compute in part, and so does what is computed again in backward: to its end, where all processes meet.
+        Raises: what broke an exchange."""
         self._runs = True
         try:
             with set_checkpoint_early_stop(False):
                 yield
+        except ExchangeBroken as broken:
+            raise broken.cause from None
         finally:
             self._runs = False
             self._copy.forget()

@@ -27,6 +27,14 @@ _MESSAGE = struct.Struct("=iiq")
 _SUM, _GATHER, _COMPARE = range(3)
 
 
+class ExchangeBroken(BaseException):
+    """Another process has ended, or failed. No `except Exception` of user code stops it, as it comes within `loss`."""
+
+    def __init__(self, cause: Exception) -> None:
+        super().__init__()
+        self.cause = cause
+
+
 class SharedSlots:
     """The slots and inboxes of the processes that exchange with one another. Made before they are forked."""
 
@@ -48,7 +56,8 @@ class PeerExchange:
     """The exchanges of one process. All processes make the same ones in the same order."""
 
     def __init__(self, shared: SharedSlots, number: int, wait_for: Callable[[int], None]) -> None:
-        """Become process `number`. `wait_for`: waits until something can be read from this file."""
+        """Become process `number`. `wait_for`: waits until something can be read from this file. It raises if another process has
+        ended or failed."""
         self.number, self.count = number, len(shared.slots)
         self.exchanged = 0
         """Exchanges so far, each of which waits for the others once."""
@@ -113,10 +122,13 @@ class PeerExchange:
         return slots
 
     def _next_of(self, number: int) -> tuple[int, int]:
-        """Return what this process says next. Waits for it. Raises: what `wait_for` of the constructor does."""
+        """Return what this process says next. Waits for it. Raises: ExchangeBroken."""
         inbox = self._inboxes[self.number][0].fileno()
         while not self._come[number]:
-            self._wait_for(inbox)
+            try:
+                self._wait_for(inbox)
+            except Exception as error:
+                raise ExchangeBroken(error) from error
             for sender, kind, size in _MESSAGE.iter_unpack(os.read(inbox, 64 * _MESSAGE.size)):
                 self._come[sender].append((kind, size))
         return self._come[number].popleft()

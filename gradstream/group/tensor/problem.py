@@ -94,6 +94,8 @@ class TensorProblem(GroupProblem):
         self._planned = [module for plan in plans for module in plan.modules]
         log.info("%s: %d modules are cut by %s", PLACE, len(self._planned), plans[0].origin)
         self._checked = False
+        self.exchanges_of_a_batch = 0
+        """Exchanges of the last mini-batch."""
 
     def start_peers(self, spec: JobSpec, label: str, rank: int) -> None:
         shared = [SharedSlots(self._alike) for _ in range(self._replicates)]
@@ -110,7 +112,10 @@ class TensorProblem(GroupProblem):
     def gradient_of(self, taken: Minibatch) -> Gradient:
         if not self._checked:
             self._check(taken.shares[0].batch)
-        return super().gradient_of(taken)
+        before = self._exchange.exchanged
+        found = super().gradient_of(taken)
+        self.exchanges_of_a_batch = self._exchange.exchanged - before
+        return found
 
     def _gather_own(self) -> Tensor:
         self._tensor.gather_whole(self._flat.views_of(self._flat.gradient))

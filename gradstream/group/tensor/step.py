@@ -41,11 +41,11 @@ class TensorStep:
         Raises: InvalidWorkload: the processes have computed different things."""
         with self._cut.running():
             total = ensemble.train_step(model, batch, loss, backward)
-        self._cut.add_parts()
-        with blaming("loss()"):
-            self._check_alike(total)
-        self._cut.leave_pieces(self._shared)
-        self._exchange.compare(torch.empty(0))  # all have left theirs
+            self._cut.add_parts()
+            with blaming("loss()"):
+                self._check_alike(total)
+            self._cut.leave_pieces(self._shared)
+            self._exchange.compare(torch.empty(0))  # all have left theirs
         return total
 
     def evaluate_once(self, part: object, code: UserCode) -> float:
@@ -75,8 +75,8 @@ class TensorStep:
             return
         self._checked = True
         first, *others = self._exchange.compare(self._cut.whole_norms())
-        for index, parameter in enumerate(self._flat.parameters):
-            if not all(near(float(other[index]), float(first[index])) for other in others):
+        for parameter, *norms in zip(self._flat.parameters, first, *others, strict=False):  # as many as are compared
+            if not all(near(float(norm), float(norms[0])) for norm in norms):
                 raise InvalidWorkload(
                     f"{PLACE}: each process has another gradient of the parameter {parameter.name}: it stands between a colwise and "
                     f"a rowwise module, and sees some columns in each; give its module the style {ADDED} in tensor_plan()"
