@@ -67,6 +67,7 @@ class Language(nn.Module):
         super().__init__()
         self.words, self.blocks = nn.Embedding(17, WIDTH), nn.ModuleList(Block(dropout) for _ in range(2))
         self.head = nn.Linear(WIDTH, 17, bias=False)
+        nn.init.normal_(self.words.weight, std=0.2)
         self.head.weight = self.words.weight
 
     def forward(self, ids: Tensor) -> Tensor:
