@@ -19,8 +19,8 @@ from torch import Tensor
 from gradstream.errors import InvalidWorkload
 from gradstream.group.memory import shared_vector
 
-SLOT_BYTES = 2**20
-"""What is longer goes in several turns. A slot that fits into a core's cache is read faster than a larger one."""
+SLOT_BYTES = 2**22
+"""What is longer goes in several turns."""
 
 _MESSAGE = struct.Struct("=iiq")
 """Who has written its slot, for which kind of exchange, and of how many numbers. A pipe keeps messages of this length whole."""
