@@ -61,8 +61,9 @@ def test_stages_have_the_bits_of_one_process(lab: Lab, tmp_path: Path) -> None:
 def test_a_tensor_group_learns_what_one_process_learns_and_outlives_a_killed_peer(lab: Lab, tmp_path: Path) -> None:
     """It begins again from a checkpoint, and the numbers differ by the rounding of sums alone."""
     go = tmp_path / "go"
-    one = lab.ended(lab.submit("one", **FIELDS))
-    job = lab.submit("cut", args=slow_until(go, PAUSE), roles=roles(peers=3, axis="tensor"), **FIELDS)
+    deep = {"entrypoint": "deep:Deep"}
+    one = lab.ended(lab.submit("one", workload=deep, **FIELDS))
+    job = lab.submit("cut", workload={**deep, "args": slow_until(go, PAUSE)}, roles=roles(peers=3, axis="tensor"), **FIELDS)
     eventually(lambda: "checkpoint 1 " in lab.messages(job) or None, "the first checkpoint")
     lab.trains(job, 640)
     peers = lab.pids("worker-1/1") + lab.pids("worker-1/2")

@@ -28,7 +28,7 @@ class _Piece(NamedTuple):
     values: Tensor
     """A leaf of the graph, whose memory is the parameter's."""
     index: int | None
-    """Of the parameter, among the trained ones; None: it is frozen."""
+    """Number of the parameter among the trained ones; None: it is frozen."""
     dimension: int
     start: int
 

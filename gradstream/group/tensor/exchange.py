@@ -11,6 +11,7 @@ import os
 import struct
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from math import prod
 
 import torch
@@ -20,10 +21,10 @@ from gradstream.errors import InvalidWorkload
 from gradstream.group.memory import shared_vector
 
 SLOT_BYTES = 2**22
-"""What is longer goes in several turns."""
+"""Longer tensors go in several turns."""
 
 _MESSAGE = struct.Struct("=iiq")
-"""Who has written its slot, for which kind of exchange, and of how many numbers. A pipe keeps messages of this length whole."""
+"""The process that has written its slot, the kind of exchange, and how many numbers. A pipe keeps messages of this length whole."""
 _SUM, _GATHER, _COMPARE = range(3)
 
 
@@ -44,11 +45,12 @@ class SharedSlots:
         self.inboxes = [multiprocessing.Pipe(duplex=False) for _ in range(count)]
 
     def close(self, but: int | None = None) -> None:
-        """Close the inboxes of all processes here, as none of them is this one; `but`: keep what this one needs."""
+        """Close the inboxes of all processes here, as none of them is this one; `but`: keep what this one needs. It can write into its
+        own inbox, which so has no end as long as it lives."""
         for number, (reads, writes) in enumerate(self.inboxes):
             if number != but:
                 reads.close()
-            if but is None or number == but:
+            if but is None:
                 writes.close()
 
 
@@ -64,7 +66,7 @@ class PeerExchange:
         shared.close(but=number)
         self._slots, self._inboxes, self._wait_for = shared.slots, shared.inboxes, wait_for
         self._come: list[deque[tuple[int, int]]] = [deque() for _ in range(self.count)]
-        """What each of the others has said, and this one has not asked for yet: a process may be one exchange ahead."""
+        """Messages of each of the others that this one has not asked for yet: a process may be one exchange ahead."""
 
     def sum(self, x: Tensor) -> Tensor:
         """Return the sum over all processes, the same bits in each: in their order, and in float32 at least."""
@@ -112,7 +114,8 @@ class PeerExchange:
         message = _MESSAGE.pack(self.number, kind, size)
         others = [number for number in range(self.count) if number != self.number]
         for number in others:
-            os.write(self._inboxes[number][1].fileno(), message)
+            with suppress(BrokenPipeError):  # it has ended, which the wait for it finds out
+                os.write(self._inboxes[number][1].fileno(), message)
         for number in others:
             if self._next_of(number) != (kind, size):
                 raise InvalidWorkload(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import multiprocessing
 import os
 import re
+import signal
+import time
 from typing import Any
 
 import pytest
@@ -291,7 +293,32 @@ def test_narrow_numbers_are_as_exact_as_those_of_one_process(precision: str, gro
     assert errors[0] < {"fp32": 2e-6, "bf16": 0.1, "fp16": 0.01}[precision]
 
 
-def test_a_killed_peer_ends_the_group_at_once(grouped: GroupProblems) -> None:
+class Dying(Parted):
+    """In the second mini-batch, the first peer ends before or while the lead waits for it, as `dropout` says."""
+
+    calls = 0
+
+    def loss(self, model: nn.Module, batch: tuple[Tensor, Tensor]) -> Tensor:
+        self.calls += model.training
+        if self.calls > 1 and multiprocessing.current_process().name == "peer-1":
+            time.sleep(0.3 - self.dropout)
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self.calls > 1:
+            time.sleep(self.dropout)
+        return super().loss(model, batch)
+
+
+@pytest.mark.parametrize("rests", [0.0, 0.3])
+@pytest.mark.parametrize("group", [{"tensor": 3}, {"replicate": 2, "tensor": 2}], ids=str)
+def test_a_peer_that_ends_within_a_mini_batch_ends_the_group(group: dict[str, int], rests: float, grouped: GroupProblems) -> None:
+    args = {"kind": "mlp", "dropout": rests}
+    problem = grouped(job(args, group, workload={"entrypoint": f"{__name__}:Dying", "args": args}), 0)
+    problem.gradient(0)
+    with pytest.raises(PeerLost, match=r"^peer 1 of worker-0 has ended \(killed by signal 9\), and with it the whole worker$"):
+        problem.gradient(1)
+
+
+def test_a_peer_that_is_killed_between_mini_batches_ends_the_group(grouped: GroupProblems) -> None:
     problem = grouped(job({"kind": "mlp"}, {"tensor": 3}), 0)
     problem.gradient(0)
     kill_peer("worker-0/1")
