@@ -118,7 +118,9 @@ def compare(name: str, given: argparse.Namespace) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--width", type=int, default=1024, help="outputs of a layer; of a block of the transformer, a fourth (default: 1024)")
+    parser.add_argument(
+        "--width", type=int, default=1024, help="outputs of a layer; of a block of the transformer, a fourth (default: 1024)"
+    )
     parser.add_argument("--batch", type=int, default=512, help="examples of a mini-batch (default: 512)")
     parser.add_argument("--tensor", type=int, default=2, help="processes of the group (default: 2)")
     parser.add_argument("--rounds", type=int, default=20, help="mini-batches of each (default: 20)")

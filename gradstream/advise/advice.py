@@ -149,8 +149,8 @@ def _unpaired(spec: JobSpec, measured: Measurement) -> Iterator[str]:
     """Name the exchanges that a plan of the workload would save."""
     if measured.gathered > 1:
         yield (
-            f"With tensor: {spec.roles.worker.group.tensor}, the processes gather the outputs of each of {measured.gathered} linear "
-            "layers. A tensor_plan() in the workload that pairs them, colwise and then rowwise, exchanges half as often."
+            f"With tensor: {spec.roles.worker.group.tensor}, the processes gather the outputs of each of {measured.gathered} "
+            "linear layers. A tensor_plan() in the workload that pairs them, colwise and then rowwise, exchanges half as often."
         )
 
 

@@ -148,7 +148,7 @@ class Peers:
         began, waited_from = time.monotonic(), time.perf_counter()
         soon = select.poll()
         soon.register(file, select.POLLIN)
-        is_there = soon.poll(_SOON)
+        is_there = bool(soon.poll(_SOON))
         self.wait_seconds += time.perf_counter() - waited_from
         while not is_there:
             is_there = self._take_early(began, file)

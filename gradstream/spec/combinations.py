@@ -156,7 +156,9 @@ def _check_group(spec: JobSpec) -> None:
 def _check_tensor(spec: JobSpec, group: WorkerGroup, place: str) -> None:
     for axis in ("fsdp", "stages"):
         if getattr(group, axis) > 1:
-            raise ValueError(f"{place}: of the other axes it goes with replicate alone; take replicate in place of {axis}, or no tensor")
+            raise ValueError(
+                f"{place}: of the other axes it goes with replicate alone; take replicate in place of {axis}, or no tensor"
+            )
     if spec.compile:
         raise ValueError(f"{place}: torch compiles a module as a whole, and tensor cuts it; remove compile")
 

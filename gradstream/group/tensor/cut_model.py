@@ -27,7 +27,7 @@ from gradstream.process.begin import seed_of
 class _Piece(NamedTuple):
     values: Tensor
     """A leaf of the graph, whose memory is the parameter's."""
-    index: int | None
+    parameter: int | None
     """Number of the parameter among the trained ones; None: it is frozen."""
     dimension: int
     start: int
@@ -52,7 +52,7 @@ class CutModel:
         for name, module, style in planned:
             if style != ADDED:
                 module.forward = self._in_place_of(module.forward, self._cut(name, module, style))
-        self._cut_parameters = {piece.index for piece in self._pieces.values() if piece.index is not None}
+        self._cut_parameters = {piece.parameter for piece in self._pieces.values() if piece.parameter is not None}
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -78,9 +78,9 @@ class CutModel:
     def leave_pieces(self, places: Sequence[Tensor]) -> None:
         """Copy the gradients of the pieces to their places in the gradient that the processes share, and forget them."""
         for piece in self._pieces.values():
-            if piece.index is None:
+            if piece.parameter is None:
                 continue
-            place = piece.of(places[piece.index])
+            place = piece.of(places[piece.parameter])
             if piece.values.grad is None:
                 place.zero_()
             else:
@@ -138,21 +138,21 @@ class CutModel:
     def _colwise(self, module: nn.Module, weight: Tensor, bias: Tensor | None, gathered: Sequence[int] | None, x: Tensor) -> Tensor:
         y = linear(self._copy(x), weight, bias)
         if gathered:
-            return GatherColumns.apply(y, self._exchange, gathered)  # type: ignore[no-any-return]
+            return GatherColumns.apply(y, self._exchange, gathered)  # type: ignore[no-any-return,no-untyped-call]
         if module.training:
             self._enter_part()
         return y
 
     def _rowwise(self, name: str, module: Any, weight: Tensor, widths: Sequence[int], x: Tensor) -> Tensor:
         if x.shape[-1] == sum(widths):
-            x = SplitColumns.apply(x, self._exchange, widths)
+            x = SplitColumns.apply(x, self._exchange, widths)  # type: ignore[no-untyped-call]
         elif x.shape[-1] != widths[self._exchange.number]:
             raise InvalidWorkload(
-                f"{PLACE}: {name} is rowwise and got {x.shape[-1]} inputs, where it needs {widths[self._exchange.number]}, its own of "
-                f"{sum(widths)}, from a colwise module"
+                f"{PLACE}: {name} is rowwise and got {x.shape[-1]} inputs; it needs its own {widths[self._exchange.number]} of "
+                f"{sum(widths)} from a colwise module, or all"
             )
         self._leave_part()
-        y: Tensor = SumOverPeers.apply(linear(x, weight), self._exchange)
+        y: Tensor = SumOverPeers.apply(linear(x, weight), self._exchange)  # type: ignore[no-untyped-call]
         return y if module.bias is None else y + module.bias.to(y.dtype)
 
     def _enter_part(self) -> None:
@@ -167,5 +167,3 @@ class CutModel:
         if self._outside is not None:
             torch.set_rng_state(self._outside)
             self._outside = None
-
-

@@ -45,8 +45,8 @@ class SharedSlots:
         self.inboxes = [multiprocessing.Pipe(duplex=False) for _ in range(count)]
 
     def close(self, but: int | None = None) -> None:
-        """Close the inboxes of all processes here, as none of them is this one; `but`: keep what this one needs. It can write into its
-        own inbox, which so has no end as long as it lives."""
+        """Close the inboxes of all processes here, as none of them is this one; `but`: keep what this one needs. It can write into
+        its own inbox, which so has no end as long as it lives."""
         for number, (reads, writes) in enumerate(self.inboxes):
             if number != but:
                 reads.close()
@@ -72,7 +72,7 @@ class PeerExchange:
         """Return the sum over all processes, the same bits in each: in their order, and in float32 at least."""
         flat = x.contiguous().view(-1)
         total, step = torch.empty_like(flat), SLOT_BYTES // x.element_size()
-        for own, out in zip(flat.split(step), total.split(step), strict=True):
+        for own, out in zip(torch.split(flat, step), torch.split(total, step), strict=True):
             parts = self._swap(own, [len(own)] * self.count, _SUM, len(own))
             if x.element_size() < 4:
                 out.copy_(torch.stack([part.float() for part in parts]).sum(0))
@@ -86,7 +86,7 @@ class PeerExchange:
         """Return the columns of all processes side by side, shape (..., sum(widths)). `columns`: shape (..., own width)."""
         rows, widest = prod(columns.shape[:-1]), max(widths)
         whole = columns.new_empty((rows, sum(widths)))
-        own, places = columns.reshape(rows, columns.shape[-1]), whole.split(list(widths), 1)
+        own, places = columns.reshape(rows, columns.shape[-1]), torch.split(whole, list(widths), 1)
         across = min(widest, SLOT_BYTES // columns.element_size())
         down = max(1, SLOT_BYTES // (across * columns.element_size()))
         for left in range(0, widest, across):
@@ -108,7 +108,9 @@ class PeerExchange:
         `kind`, `size`: the same in all. Raises: InvalidWorkload: they are not."""
         turn = self.exchanged % 2
         self.exchanged += 1
-        slots = [slots[turn][: length * own.element_size()].view(own.dtype) for slots, length in zip(self._slots, lengths, strict=True)]
+        slots = [
+            slots[turn][: length * own.element_size()].view(own.dtype) for slots, length in zip(self._slots, lengths, strict=True)
+        ]
         slots[self.number].copy_(own.view(-1))
         slots[self.number] = own.view(-1)
         message = _MESSAGE.pack(self.number, kind, size)

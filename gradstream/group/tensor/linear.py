@@ -33,7 +33,7 @@ class CopyToPeers(Function):
         return x.view_as(x)
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
+    @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> Any:
         return ctx.exchange.sum(gradient), None
 
@@ -42,12 +42,12 @@ class SumOverPeers(Function):
     """g."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, exchange: PeerExchange) -> Tensor:
+    def forward(_ctx: Any, x: Tensor, exchange: PeerExchange) -> Tensor:
         return exchange.sum(x)
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
-    def backward(ctx: Any, gradient: Tensor) -> Any:
+    @once_differentiable
+    def backward(_ctx: Any, gradient: Tensor) -> Any:
         return gradient, None
 
 
@@ -60,9 +60,9 @@ class GatherColumns(Function):
         return exchange.gather(x, widths)
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
+    @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> Any:
-        return gradient.split(ctx.widths, -1)[ctx.number], None, None
+        return torch.split(gradient, ctx.widths, -1)[ctx.number], None, None
 
 
 class SplitColumns(Function):
@@ -71,10 +71,10 @@ class SplitColumns(Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, exchange: PeerExchange, widths: Sequence[int]) -> Tensor:
         ctx.exchange, ctx.widths = exchange, list(widths)
-        return x.split(ctx.widths, -1)[exchange.number].clone()
+        return torch.split(x, ctx.widths, -1)[exchange.number].clone()
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
+    @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> Any:
         return ctx.exchange.gather(gradient, ctx.widths), None, None
 
@@ -93,7 +93,7 @@ class CopyOnce:
         last, now = self._last, (x._version, torch.is_grad_enabled())
         if last and last[0] is x and last[1:3] == now:
             return last[3]
-        copy: Tensor = CopyToPeers.apply(x, self._exchange)
+        copy: Tensor = CopyToPeers.apply(x, self._exchange)  # type: ignore[no-untyped-call]
         self._last = x, *now, copy
         return copy
 

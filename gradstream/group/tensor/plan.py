@@ -95,8 +95,8 @@ def _matched(model: nn.Module, plan: Mapping[str, str]) -> Iterator[PlannedModul
         found = [name for name in matching if style == ADDED or is_linear(named[name])]
         if not found:
             raise InvalidWorkload(
-                f"tensor_plan(): {matching[0]} is a {type(named[matching[0]]).__name__}, which cannot be cut; name modules that are "
-                "nn.Linear, and leave out the others, which each process computes as a whole"
+                f"tensor_plan(): {matching[0]} is of type {type(named[matching[0]]).__name__}, which cannot be cut; name modules of "
+                "type nn.Linear, and leave out the others, which each process computes as a whole"
             )
         for name in found:
             if name in by:
@@ -110,14 +110,16 @@ def _own_plan(model: nn.Module, count: int) -> list[PlannedModule]:
 
     Raises: InvalidWorkload: it would cut through heads of attention."""
     named, own = dict(model.named_modules()), getattr(model, "_tp_plan", None)
-    found = [
-        (name, module, style) for name, module in named.items() for p, style in (own or {}).items() if fnmatchcase(name, p)
-    ]
-    for name, module, style in found:
+    found = {name: style for name in named for pattern, style in (own or {}).items() if fnmatchcase(name, pattern)}
+    for name, style in found.items():
         unknown = style not in STYLES and style not in _WHOLE
-        if unknown or (style not in _WHOLE and STYLES[style] != ADDED and not is_linear(module)):
-            log.warning("%s: the model's own plan has '%s' as %s, which cannot be had; all linear layers are cut by their outputs",
-                        PLACE, name, style)
+        if unknown or (style not in _WHOLE and STYLES[style] != ADDED and not is_linear(named[name])):
+            log.warning(
+                "%s: the model's own plan has '%s' as %s, which cannot be had; all linear layers are cut by their outputs",
+                PLACE,
+                name,
+                style,
+            )
             return []
     for key in ("num_attention_heads", "num_key_value_heads") if found else ():
         heads = getattr(getattr(model, "config", None), key, None)
@@ -126,7 +128,7 @@ def _own_plan(model: nn.Module, count: int) -> list[PlannedModule]:
                 f"{PLACE}: {count} processes cannot share out the {heads} heads of the model ({key}); take a number that divides "
                 "them, or override tensor_plan() in the workload"
             )
-    return [PlannedModule(name, module, STYLES[style]) for name, module, style in found if style not in _WHOLE]
+    return [PlannedModule(name, named[name], STYLES[style]) for name, style in found.items() if style not in _WHOLE]
 
 
 def _check_cuts(planned: list[PlannedModule], count: int) -> None:
@@ -137,12 +139,14 @@ def _check_cuts(planned: list[PlannedModule], count: int) -> None:
             continue
         if (width := _width(each.module, each.style)) < count:
             side = "inputs" if each.style == ROWWISE else "outputs"
-            raise InvalidWorkload(f"{PLACE}: {each.name} has {width} {side}, too few for {count} processes; lower it, or leave it out")
+            raise InvalidWorkload(
+                f"{PLACE}: {each.name} has {width} {side}, too few for {count} processes; lower it, or leave it out"
+            )
         other = ways.setdefault(id(each.module.weight), each)
         if (each.style == ROWWISE) != (other.style == ROWWISE):
             raise InvalidWorkload(
-                f"tensor_plan(): {other.name} and {each.name} have one weight, and it cannot be cut {other.style} and {each.style}; "
-                "give both the same style, or leave one out"
+                f"tensor_plan(): {other.name} and {each.name} have one weight, and it cannot be cut {other.style} and {each.style}"
+                "; give both the same style, or leave one out"
             )
 
 

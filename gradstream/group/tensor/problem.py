@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from gradstream.errors import InvalidWorkload
-from gradstream.group.peers import PeerProblem, Peers
+from gradstream.group.peers import PeerLost, PeerProblem, Peers
 from gradstream.group.problem import GroupProblem, share_out
 from gradstream.group.requests import Check, Request, Train, Trained
 from gradstream.group.tensor.cut_model import CutModel
@@ -32,6 +32,8 @@ from gradstream.process.begin import seed_of
 from gradstream.process.exits import UserError
 from gradstream.spec import JobSpec
 from gradstream.train.problem import Gradient
+
+_REMEDY = "see that each colwise module leads to a rowwise one, and that no cut goes through a head of attention"
 
 
 class TensorPeerProblem(PeerProblem):
@@ -136,7 +138,7 @@ class TensorProblem(GroupProblem):
         self._flat.model.eval()
         with torch.no_grad(), randomness.kept():
             whole = loss_of_members(self._flat.model, part, self._code)
-        with blaming("loss()"):
+        with blaming("loss()", but=PeerLost):
             try:
                 for number in range(1, self._alike):
                     self._others.ask(number, Check(part))
@@ -145,13 +147,11 @@ class TensorProblem(GroupProblem):
                     self._others.answer(number)
             except UserError as error:
                 raise InvalidWorkload(
-                    f"{PLACE}: the model fails when its modules are cut, and not as a whole: {error.__cause__}; see that each colwise "
-                    "module leads to a rowwise one, and that no cut goes through a head"
+                    f"{PLACE}: the model fails when its modules are cut, and not as a whole: {error.__cause__}; {_REMEDY}"
                 ) from error
             if not near(cut, whole):
                 raise InvalidWorkload(
-                    f"{PLACE}: the cut model computes a loss of {cut:.6g} where the whole one has {whole:.6g}; see that each colwise "
-                    "module leads to a rowwise one, and that no cut goes through a head"
+                    f"{PLACE}: the cut model computes a loss of {cut:.6g} where the whole one has {whole:.6g}; {_REMEDY}"
                 )
 
 

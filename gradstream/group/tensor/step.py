@@ -36,7 +36,7 @@ class TensorStep:
         loss: Callable[[nn.Module, object], Tensor],
         backward: Callable[[Tensor], None],
     ) -> float:
-        """As `ensemble.train_step`, in part: pieces of the gradient are where they are shared then, and the rest is in the parameters.
+        """As `ensemble.train_step`, in part: pieces of the gradient are shared then, and the rest is in the parameters.
 
         Raises: InvalidWorkload: the processes have computed different things."""
         with self._cut.running():
@@ -67,9 +67,9 @@ class TensorStep:
         if not all(near(float(other), loss) for other in losses):
             told = ", ".join(f"{float(other):.6g}" for other in losses)
             raise InvalidWorkload(
-                f"{PLACE}: the processes of the worker computed losses that differ ({told}): they drew different random numbers, or "
-                "loss() went by something that differs between them; draw none between a colwise and a rowwise module but in "
-                "layers that work on the columns there"
+                f"{PLACE}: the processes of the worker computed losses that differ ({told}): they drew different random numbers, "
+                "or loss() went by something that differs between them; between a colwise and a rowwise module, draw for the "
+                "columns there alone"
             )
         if self._checked:
             return
@@ -78,8 +78,8 @@ class TensorStep:
         for parameter, *norms in zip(self._flat.parameters, first, *others, strict=False):  # as many as are compared
             if not all(near(float(norm), float(norms[0])) for norm in norms):
                 raise InvalidWorkload(
-                    f"{PLACE}: each process has another gradient of the parameter {parameter.name}: it stands between a colwise and "
-                    f"a rowwise module, and sees some columns in each; give its module the style {ADDED} in tensor_plan()"
+                    f"{PLACE}: each process has another gradient of the parameter {parameter.name}: it stands between a colwise "
+                    f"and a rowwise module, and sees some columns in each; give its module the style {ADDED} in tensor_plan()"
                 )
 
 

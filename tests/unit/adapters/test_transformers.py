@@ -126,7 +126,9 @@ def test_tensor_takes_the_plan_of_the_model_or_gathers_its_linear_layers(kind: s
 
 
 def test_heads_that_the_processes_cannot_share_out_are_refused() -> None:
-    with pytest.raises(InvalidWorkload, match=r"4 processes cannot share out the 2 heads of the model \(num_key_value_heads\); take a"):
+    with pytest.raises(
+        InvalidWorkload, match=r"4 processes cannot share out the 2 heads of the model \(num_key_value_heads\); take a"
+    ):
         plan_of(Planned().model(), None, 4)
 
 

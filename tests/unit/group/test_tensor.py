@@ -269,7 +269,9 @@ def test_long_tensors_go_in_turns(monkeypatch: pytest.MonkeyPatch, grouped: Grou
     for slot in (64, 256):
         monkeypatch.setattr(exchange, "SLOT_BYTES", slot)
         for args in ({"kind": "mlp"}, {"kind": "language", "plan": PLAN}):
-            spec = job(args, {"tensor": 3}, roles={"worker": {"count": 1, "group": {"tensor": 3}, "device": "cpu"}}, stop={"steps": 2})
+            spec = job(
+                args, {"tensor": 3}, roles={"worker": {"count": 1, "group": {"tensor": 3}, "device": "cpu"}}, stop={"steps": 2}
+            )
             one = job(args, 1, roles={"worker": {"count": 1}}, stop={"steps": 2})
             cut, whole = sim.run(spec, grouped), sim.run(one, nets.problem)
             torch.testing.assert_close(cut.center, whole.center, rtol=1e-12, atol=1e-12)
@@ -338,7 +340,7 @@ def refused(make: Any) -> str:
     [
         ({"blocks.*.atention.q": "colwise"}, "the model has no module 'blocks.*.atention.q'; did you mean 'blocks.1.attention.q'?"),
         ({"head": "columnwise"}, "'head' has the style 'columnwise'; did you mean 'colwise'?"),
-        ({"words": "colwise"}, "words is a Embedding, which cannot be cut; name modules that are nn.Linear"),
+        ({"words": "colwise"}, "words is of type Embedding, which cannot be cut; name modules of type nn.Linear"),
         ({"*.up": "colwise", "blocks.0.*": "colwise"}, "both '*.up' and 'blocks.0.*' match blocks.0.up; let one of them do so"),
         (["head"], "tensor_plan() must return a dict of styles by names of modules, not a list"),
     ],
@@ -356,7 +358,7 @@ def plan_of_code(plan: Any) -> None:
 def test_what_has_less_than_there_are_processes_is_refused() -> None:
     with pytest.raises(InvalidWorkload, match=r"2 has 3 outputs, too few for 4 processes; lower it, or leave it out$"):
         plan_of(nn.Sequential(nn.Linear(3, 9), nn.ReLU(), nn.Linear(9, 3)), {"2": "colwise"}, 4)
-    with pytest.raises(InvalidWorkload, match="no nn.Linear with at least 2 outputs, so nothing can be cut; take group: 2"):
+    with pytest.raises(InvalidWorkload, match=r"no nn.Linear with at least 2 outputs, so nothing can be cut; take group: 2"):
         plan_of(nn.Conv2d(1, 4, 3), None, 2)
     with pytest.raises(InvalidWorkload, match="first and second have one weight, and it cannot be cut colwise and rowwise"):
         plan_of(nets.Tied(), {"first": "colwise", "second": "rowwise"}, 2)
@@ -365,11 +367,19 @@ def test_what_has_less_than_there_are_processes_is_refused() -> None:
 @pytest.mark.parametrize(
     ("plan", "tensor", "said"),
     [
-        ({"*.up": "colwise"}, 2, "the model fails when its modules are cut, and not as a whole: .* see that each colwise module leads"),
+        (
+            {"*.up": "colwise"},
+            2,
+            "the model fails when its modules are cut, and not as a whole: .* see that each colwise module leads",
+        ),
         ({**PAIRS, "*.down": "colwise"}, 2, "the model fails when its modules are cut"),
         (PAIRS, 5, "no cut goes through a head"),
         ({**PAIRS, "*.norm": "replicated_with_grad_allreduce"}, 2, ""),
-        (PAIRS, 2, r"another gradient of the parameter blocks.0.attention.norm.weight: .* the style replicated_with_grad_allreduce"),
+        (
+            PAIRS,
+            2,
+            r"another gradient of the parameter blocks.0.attention.norm.weight: .* the style replicated_with_grad_allreduce",
+        ),
     ],
     ids=["alone", "twice", "through heads", "right", "shared by heads"],
 )
@@ -410,7 +420,10 @@ def test_processes_that_go_different_ways_are_found_out(kind: str, said: str, gr
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({"roles": {"worker": {"group": {"tensor": 2, "fsdp": 2}}}}, "it goes with replicate alone; take replicate in place of fsdp"),
+        (
+            {"roles": {"worker": {"group": {"tensor": 2, "fsdp": 2}}}},
+            "it goes with replicate alone; take replicate in place of fsdp",
+        ),
         ({"roles": {"worker": {"group": {"tensor": 2, "stages": 2}}}, "accumulate": 2}, "take replicate in place of stages"),
         ({"roles": {"worker": {"group": {"tensor": 2}}}, "compile": True}, "torch compiles a module as a whole"),
         ({"roles": {"worker": {"group": {"tensor": 2}, "device": "cuda"}}}, "a group computes on CPUs"),
@@ -423,7 +436,8 @@ def test_a_job_file_that_cannot_be_had_is_refused(more: dict[str, Any], said: st
 
 
 @pytest.mark.parametrize(
-    ("size", "count", "widths"), [(7, 2, [4, 3]), (7, 3, [3, 3, 1]), (4, 3, [2, 2, 0]), (10, 4, [3, 3, 3, 1]), (9, 6, [2, 2, 2, 2, 1, 0])]
+    ("size", "count", "widths"),
+    [(7, 2, [4, 3]), (7, 3, [3, 3, 1]), (4, 3, [2, 2, 0]), (10, 4, [3, 3, 3, 1]), (9, 6, [2, 2, 2, 2, 1, 0])],
 )
 def test_widths_are_those_of_torch(size: int, count: int, widths: list[int]) -> None:
     assert widths_of(size, count) == widths
