@@ -24,7 +24,7 @@ from gradstream.model.computing.scaled import problem_of
 from gradstream.model.ensemble import members
 from gradstream.model.flat_model import FlatModel
 from gradstream.model.problem import ModelProblem
-from gradstream.model.usercode import UserCode
+from gradstream.model.usercode import UserCode, blaming
 from gradstream.optim.flat import clipped
 from gradstream.spec import JobSpec
 from gradstream.wire.transport.layout import Layout
@@ -117,10 +117,11 @@ def measure(spec: JobSpec, folder: Path) -> Measurement:
 
 
 def _gathered(spec: JobSpec, code: UserCode, flat: FlatModel) -> int:
-    """Return the layers of one member. Raises: InvalidWorkload: the plan does not fit the model."""
+    """Return the layers of one member. Raises: UserError: the plan does not fit the model."""
     if spec.roles.worker.group.tensor == 1:
         return 0
-    plan = plan_of(members(flat.model)[0], code.tensor_plan(), spec.roles.worker.group.tensor)
+    with blaming("tensor_plan()"):
+        plan = plan_of(members(flat.model)[0], code.tensor_plan(), spec.roles.worker.group.tensor)
     return len(plan.modules) if plan.is_default else 0
 
 

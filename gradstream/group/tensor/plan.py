@@ -81,7 +81,7 @@ def _checked(given: object) -> dict[str, str]:
         raise InvalidWorkload(f"tensor_plan() must return a dict of styles by names of modules, not {described(given)}")
     for pattern, style in given.items():
         if style not in STYLES:
-            raise InvalidWorkload(f"tensor_plan(): '{pattern}' has the style '{style}'{_meant(style, STYLES)}")
+            raise InvalidWorkload(f"'{pattern}' has the style '{style}'{_meant(style, STYLES)}")
     return {pattern: STYLES[style] for pattern, style in given.items()}
 
 
@@ -91,16 +91,16 @@ def _matched(model: nn.Module, plan: Mapping[str, str]) -> Iterator[PlannedModul
     for pattern, style in plan.items():
         matching = [name for name in named if name and fnmatchcase(name, pattern)]
         if not matching:
-            raise InvalidWorkload(f"tensor_plan(): the model has no module '{pattern}'{_meant(pattern, [n for n in named if n])}")
+            raise InvalidWorkload(f"the model has no module '{pattern}'{_meant(pattern, [n for n in named if n])}")
         found = [name for name in matching if style == ADDED or is_linear(named[name])]
         if not found:
             raise InvalidWorkload(
-                f"tensor_plan(): {matching[0]} is of type {type(named[matching[0]]).__name__}, which cannot be cut; name modules of "
-                "type nn.Linear, and leave out the others, which each process computes as a whole"
+                f"{matching[0]} is of type {type(named[matching[0]]).__name__}, which cannot be cut; name modules "
+                "of type nn.Linear, and leave out the others, which each process computes as a whole"
             )
         for name in found:
             if name in by:
-                raise InvalidWorkload(f"tensor_plan(): both '{by[name]}' and '{pattern}' match {name}; let one of them do so")
+                raise InvalidWorkload(f"both '{by[name]}' and '{pattern}' match {name}; let one of them do so")
             by[name] = pattern
             yield PlannedModule(name, named[name], style)
 
@@ -145,7 +145,7 @@ def _check_cuts(planned: list[PlannedModule], count: int) -> None:
         other = ways.setdefault(id(each.module.weight), each)
         if (each.style == ROWWISE) != (other.style == ROWWISE):
             raise InvalidWorkload(
-                f"tensor_plan(): {other.name} and {each.name} have one weight, and it cannot be cut {other.style} and {each.style}"
+                f"{other.name} and {each.name} have one weight, and it cannot be cut {other.style} and {each.style}"
                 "; give both the same style, or leave one out"
             )
 
