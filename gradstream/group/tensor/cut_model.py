@@ -45,7 +45,8 @@ class CutModel:
         self._index_of = {id(p): index for index, p in enumerate(flat.trained)}
         self._pieces: dict[tuple[int, int], _Piece] = {}
         """By the parameter's id and the dimension that is cut. A tied weight has one piece."""
-        self._added = [p for each in planned if each.style == ADDED for p in each.module.parameters() if p.requires_grad]
+        added = {id(p) for each in planned if each.style == ADDED for p in each.module.parameters()}
+        self._added = [p for p in flat.trained if id(p) in added]
         self._runs = False
         self._outside: Tensor | None = None
         """The state of the generator outside of the part between a colwise and a rowwise module; None: this is outside."""
