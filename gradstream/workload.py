@@ -18,7 +18,7 @@ from gradstream.user_logging.scalars import LoggedScalars, Reduction, check_logg
 from gradstream.workload_arguments import check_arguments
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from torch import Tensor, nn
@@ -72,6 +72,13 @@ class Workload:
         from gradstream.model.computing.blocks import find_blocks
 
         return find_blocks(model)
+
+    def tensor_plan(self) -> Mapping[str, str] | None:
+        """How `tensor` of a group cuts the model: styles by names of its `nn.Linear` modules, or by patterns such as `*.mlp.up`.
+        "colwise": each process has some outputs, and the next module gets these alone. "rowwise": each has some inputs, and the
+        outputs are added up. None: the plan of a model of Transformers, else all linear layers by their outputs, which are gathered
+        at once."""
+        return None
 
     def ids(self, batch: Any) -> dict[str, Any]:
         """The ids that the model will look up for this mini-batch, by embedding table: integer tensors of any shape, nested

@@ -60,7 +60,7 @@ def advise(spec: JobSpec, measured: Measurement, machines: Machines) -> Advice:
     calm, slower = _calm(spec, measured)
     choice, reasons = _choice(spec, calm, look)
     lr, last = _rate(choice, measured)
-    more = [*_without_servers(choice.spec), *_dealt(choice.spec, machines)]
+    more = [*_without_servers(choice.spec), *_dealt(choice.spec, machines), *_unpaired(spec, measured)]
     return Advice(job, strategies, choice, lr, [*slower, *reasons, *more, *last])
 
 
@@ -143,6 +143,15 @@ def _dealt(spec: JobSpec, machines: Machines) -> Iterator[str]:
         f"With data.deal: demand the others train what {len(slow)} slow worker{'s' * (len(slow) > 1)} would; with fixed shares the "
         "job lasts as long as the slowest one. The data set has to be map-style."
     )
+
+
+def _unpaired(spec: JobSpec, measured: Measurement) -> Iterator[str]:
+    """Name the exchanges that a plan of the workload would save."""
+    if measured.gathered > 1:
+        yield (
+            f"With tensor: {spec.roles.worker.group.tensor}, the processes gather the outputs of each of {measured.gathered} "
+            "linear layers. A tensor_plan() in the workload that pairs them, colwise and then rowwise, exchanges half as often."
+        )
 
 
 def takes(spec: JobSpec, codec: str) -> bool:

@@ -122,15 +122,16 @@ def _server_vectors(spec: JobSpec) -> int:
 
 def _more_gradients(group: WorkerGroup) -> int:
     """Return the vectors that the peers beside the lead keep gradients in: those that backward leaves, and those that the lead
-    finds. The stages of a pipeline have two together, as each has those of its blocks. With fsdp, all add to the lead's."""
+    finds. The stages of a pipeline have two together, as each has those of its blocks, and so have the processes of `tensor`, as
+    if all parameters were cut. With fsdp, all add to the lead's."""
     if group.fsdp > 1:
         return 0
-    return 2 * group.replicate - (1 if group.stages > 1 else 2)
+    return 2 * group.replicate - (1 if group.stages * group.tensor > 1 else 2)
 
 
 def _of_peer(group: WorkerGroup, kept: int, vector: int) -> int:
     """Return the bytes of a peer beside the lead. `kept`: state vectors of the worker's optimizer."""
-    return math.ceil((kept if group.fsdp > 1 else 2) * vector / (group.fsdp * group.stages))
+    return math.ceil((kept if group.fsdp > 1 else 2) * vector / (group.fsdp * group.stages * group.tensor))
 
 
 def worker_on_gpu(spec: JobSpec, size: Size) -> Split:

@@ -18,11 +18,13 @@ from gradstream.api.plan import TableSize
 from gradstream.center.entries import Payload
 from gradstream.codecs import CODECS
 from gradstream.codecs.base import Codec
+from gradstream.group.tensor.plan import plan_of
 from gradstream.input.data import Batches
 from gradstream.model.computing.scaled import problem_of
+from gradstream.model.ensemble import members
 from gradstream.model.flat_model import FlatModel
 from gradstream.model.problem import ModelProblem
-from gradstream.model.usercode import UserCode
+from gradstream.model.usercode import UserCode, blaming
 from gradstream.optim.flat import clipped
 from gradstream.spec import JobSpec
 from gradstream.wire.transport.layout import Layout
@@ -56,6 +58,8 @@ class Measurement:
     tables: dict[str, MeasuredTable] = field(default_factory=dict)
     largest: int = 0
     """Elements of the largest parameter."""
+    gathered: int = 0
+    """Layers whose outputs the processes of a group gather at once, as no plan pairs them; 0 without `tensor`."""
 
     @property
     def saved(self) -> dict[str, float]:
@@ -108,7 +112,17 @@ def measure(spec: JobSpec, folder: Path) -> Measurement:
         flat.theta.nbytes,
         of_tables,
         max((parameter.size for parameter in flat.parameters), default=0),
+        _gathered(spec, code, flat),
     )
+
+
+def _gathered(spec: JobSpec, code: UserCode, flat: FlatModel) -> int:
+    """Return the layers of one member. Raises: UserError: the plan does not fit the model."""
+    if spec.roles.worker.group.tensor == 1:
+        return 0
+    with blaming("tensor_plan()"):
+        plan = plan_of(members(flat.model)[0], code.tensor_plan(), spec.roles.worker.group.tensor)
+    return len(plan.modules) if plan.is_default else 0
 
 
 def _trained(problem: ModelProblem, spec: JobSpec, tables: TablesUnderMeasurement | None) -> tuple[float, Tensor]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import multiprocessing
 import os
+import select
 import signal
 import time
 from collections.abc import Callable, Sequence
@@ -37,6 +38,8 @@ log = logging.getLogger(__name__)
 
 _LOOK_INTERVAL = 30.0
 """Seconds of waiting for a peer, after which each look says so in the log."""
+_SOON = 5
+"""Milliseconds for which a wait looks at one file alone, which is quicker than to look at all peers."""
 _ENDS_WITHIN = 5.0
 """Seconds that a peer whose pipe is closed may take to end."""
 
@@ -166,11 +169,21 @@ class Peers:
         except (EOFError, ConnectionError):
             raise self._lost(number) from None
 
-    def _take_early(self, began: float, pipe: Connection | None = None) -> bool:
+    def wait_for(self, file: int) -> None:
+        """Wait until something can be read from this file, in which peers write. Raises: PeerLost; UserError of any peer."""
+        began, waited_from = time.monotonic(), time.perf_counter()
+        soon = select.poll()
+        soon.register(file, select.POLLIN)
+        is_there = bool(soon.poll(_SOON))
+        self.wait_seconds += time.perf_counter() - waited_from
+        while not is_there:
+            is_there = self._take_early(began, file)
+
+    def _take_early(self, began: float, pipe: Connection | int | None = None) -> bool:
         """Wait for an answer of any peer, or until something is in `pipe`, which it returns. Raises: PeerLost; UserError."""
         pipes = {self._pipes[number - 1]: number for number in self._asked}
         waited_from = time.perf_counter()
-        ready = connection.wait([*pipes, *([pipe] if pipe else ())], _LOOK_INTERVAL)
+        ready = connection.wait([*pipes, *([] if pipe is None else [pipe])], _LOOK_INTERVAL)
         self.wait_seconds += time.perf_counter() - waited_from
         if not ready:
             log.warning("waiting for the other peers of %s for %.0f s", self._label, time.monotonic() - began)

@@ -33,6 +33,8 @@ class GroupProblem(ModelProblem):
     stays_in_place = True
     _shared_vectors: int | None = None
     """Vectors that the processes share beside theta; None: one for each peer but the lead, which leaves its gradient there."""
+    _alike = 1
+    """Peers one behind another that have the same buffers and random numbers: the first one's state is that of all."""
 
     def __init__(
         self, code: UserCode, flat: FlatModel, batches: Batches | Prefetched, spec: JobSpec, rows: object | None = None
@@ -87,7 +89,7 @@ class GroupProblem(ModelProblem):
         for number in working:
             trained = self._take_answer(number)
             loss += trained.loss
-            self._add(gradient, self._memory.vectors[number - 1], trained.reached)
+            self._add(gradient, number, trained.reached)
         self._finish(gradient)
         return Gradient(gradient, loss, taken.examples)
 
@@ -111,9 +113,9 @@ class GroupProblem(ModelProblem):
         """Return the parts of a mini-batch that each peer computes."""
         return share_out(shares, self._count)
 
-    def _add(self, gradient: Tensor, of_peer: Tensor, reached: list[int] | None) -> None:
-        """`reached`: see `Trained`."""
-        gradient += of_peer
+    def _add(self, gradient: Tensor, number: int, reached: list[int] | None) -> None:
+        """Add the gradient of a peer. `reached`: see `Trained`."""
+        gradient += self._memory.vectors[number - 1]
 
     def _finish(self, gradient: Tensor) -> None:
         """Make the sum of all peers the gradient of the mini-batch. It says whether a peer overflowed, so all decide alike."""
@@ -143,16 +145,16 @@ class GroupProblem(ModelProblem):
     def buffers(self) -> Buffers | None:
         """Return the mean over the peers. See `mean_of`."""
         own = self._flat.buffers()
-        if own is None:
-            return None
-        return mean_of([own, *self._others.ask_all(TakeBuffers())])
+        if own is None or self._count == self._alike:
+            return own
+        return mean_of([own, *self._ask_others(TakeBuffers())])
 
     def load_buffers(self, buffers: Buffers) -> None:
         super().load_buffers(buffers)
         self._others.ask_all(LoadBuffers(*buffers))
 
     def state(self) -> dict[str, Any]:
-        state = {**super().state(), "peers": self._others.ask_all(TakeState())}
+        state = {**super().state(), "peers": self._ask_others(TakeState())}
         return state | ({"loss_scale": self.scale.state()} if self.scale else {})
 
     def load(self, state: dict[str, Any]) -> None:
@@ -160,9 +162,18 @@ class GroupProblem(ModelProblem):
         super().load(state)
         if self.scale and "loss_scale" in state:
             self.scale.load(state["loss_scale"])
-        for number, of_peer in enumerate(state.get("peers", ())[: self._count - 1], 1):
-            self._others.ask(number, LoadState(of_peer))
+        own = {"rng": state["rng"], "buffers": state["buffers"]}
+        states = [own, *state.get("peers", ())]
+        for number in range(1, min(self._count, len(states) * self._alike)):
+            self._others.ask(number, LoadState(states[number // self._alike]))
             self._others.answer(number)
+
+    def _ask_others(self, request: TakeBuffers | TakeState) -> list[Any]:
+        """Return the answers of the peers that have not the lead's state: of one among those that are alike."""
+        numbers = range(self._alike, self._count, self._alike)
+        for number in numbers:
+            self._others.ask(number, request)
+        return [self._others.answer(number) for number in numbers]
 
 
 def mean_of(found: Sequence[Buffers]) -> Buffers:

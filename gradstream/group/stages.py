@@ -101,8 +101,8 @@ class StagesProblem(GroupProblem):
         self._reached = set(_gather_reached(self._flat.trained, self._places))
         return self._flat.gradient
 
-    def _add(self, gradient: Tensor, of_peer: Tensor, reached: list[int] | None) -> None:
-        theirs = self._flat.views_of(of_peer)
+    def _add(self, gradient: Tensor, number: int, reached: list[int] | None) -> None:
+        theirs = self._flat.views_of(self._memory.vectors[number - 1])
         for index in reached or ():
             if index in self._reached:
                 self._places[index] += theirs[index]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Literal
@@ -124,6 +124,11 @@ class UserCode:
             blocks = self._workload.blocks(model)
             check_blocks(blocks, model)
             return list(blocks)
+
+    def tensor_plan(self) -> Mapping[str, str] | None:
+        """Return the modules that the workload lets `tensor` of a group cut. Raises: UserError."""
+        with blaming("tensor_plan()"):
+            return self._workload.tensor_plan()
 
     def dataset(self, split: Split) -> Dataset[Any]:
         """Build the data set, the same in every process of the job, also if it is split at random."""

@@ -11,6 +11,7 @@ from gradstream.spec.values import MAX_SHARDS
 
 if TYPE_CHECKING:
     from gradstream.spec.job import JobSpec
+    from gradstream.spec.roles import WorkerGroup
 
 _RESERVED_ENV = re.compile(r"^(GRADSTREAM_|LD_|DYLD_|PYTHON)|^(PATH|HOME|USER|SHELL|CUDA_VISIBLE_DEVICES)$")
 
@@ -146,8 +147,20 @@ def _check_group(spec: JobSpec) -> None:
         raise ValueError(f"{place}: each stage has gradients of its own blocks only; take replicate in place of fsdp, or no stages")
     if spec.accumulate * group.parts > spec.batch_size:
         raise ValueError(f"{place}: a batch_size of {spec.batch_size} has no {spec.accumulate * group.parts} parts; raise it")
+    if group.tensor > 1:
+        _check_tensor(spec, group, f"{place}.tensor")
     if stages > 1:
         _check_stages(spec, stages, f"{place}.stages")
+
+
+def _check_tensor(spec: JobSpec, group: WorkerGroup, place: str) -> None:
+    for axis in ("fsdp", "stages"):
+        if getattr(group, axis) > 1:
+            raise ValueError(
+                f"{place}: of the other axes it goes with replicate alone; take replicate in place of {axis}, or no tensor"
+            )
+    if spec.compile:
+        raise ValueError(f"{place}: torch compiles a module as a whole, and tensor cuts it; remove compile")
 
 
 def _check_stages(spec: JobSpec, stages: int, place: str) -> None:

@@ -172,7 +172,7 @@ class JobSpec(SpecPart, frozen=True):
         """Mini-batches that a worker's threads or peers compute in the time of one, if each has a core; 1 with a strategy that
         shares nothing among threads. A pipeline of s stages idles at both ends of m micro-batches: s m / (m + s - 1)."""
         threads, group = self.roles.worker.hogwild if self.strategy.hogwild else 1, self.roles.worker.group
-        return threads * group.parts * group.stages * self.accumulate / (self.accumulate + group.stages - 1)
+        return threads * group.parts * group.tensor * group.stages * self.accumulate / (self.accumulate + group.stages - 1)
 
     @property
     def batches_ahead(self) -> int:

@@ -39,7 +39,7 @@ class ServerRole(SpecPart, frozen=True):
 
 class WorkerGroup(SpecPart, frozen=True):
     """The processes that are one worker together. In a job file: `group: 2`, or in full `group: {replicate: 2}`,
-    `group: {fsdp: 2}` or `group: {stages: 2}`."""
+    `group: {fsdp: 2}`, `group: {stages: 2}` or `group: {tensor: 2}`."""
 
     replicate: int = Field(
         1, ge=1, le=64, description="Processes that compute parts of each mini-batch, at the same parameters, on one machine"
@@ -59,6 +59,14 @@ class WorkerGroup(SpecPart, frozen=True):
         "through all of them, several at the same time (pipeline parallelism)",
     )
 
+    tensor: int = Field(
+        1,
+        ge=1,
+        le=64,
+        description="Processes that compute each mini-batch together: linear layers are cut, and each process computes some "
+        "outputs or adds up some inputs (tensor parallelism)",
+    )
+
     @model_validator(mode="before")
     @classmethod
     def _short_form(cls, given: Any) -> Any:
@@ -67,7 +75,7 @@ class WorkerGroup(SpecPart, frozen=True):
     @property
     def peers(self) -> int:
         """Processes of the group."""
-        return self.parts * self.stages
+        return self.parts * self.stages * self.tensor
 
     @property
     def parts(self) -> int:

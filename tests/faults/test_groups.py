@@ -62,6 +62,26 @@ def test_stages_have_the_bits_of_one_process(lab: Lab, tmp_path: Path) -> None:
     assert all(torch.equal(other[name], value) for name, value in weights.items())
 
 
+def test_a_tensor_group_learns_what_one_process_learns_and_outlives_a_killed_peer(lab: Lab, tmp_path: Path) -> None:
+    """It begins again from a checkpoint, and the numbers differ by the rounding of sums alone."""
+    go = tmp_path / "go"
+    deep = {"entrypoint": "deep:Deep"}
+    one = lab.ended(lab.submit("one", workload=deep, **FIELDS))
+    job = lab.submit("cut", workload={**deep, "args": slow_until(go, PAUSE)}, roles=roles(peers=3, axis="tensor"), **FIELDS)
+    eventually(lambda: "checkpoint 1 " in lab.messages(job) or None, "the first checkpoint")
+    lab.trains(job, 640)
+    peers = lab.pids("worker-1/1") + lab.pids("worker-1/2")
+    lab.kill("worker-1/2")
+    eventually(lambda: not any(psutil.pid_exists(pid) for pid in peers), "the end of all of its group")
+    go.touch()
+    job = lab.ended(job)
+    assert (job.status, job.attempt, job.retries_used) == ("succeeded", 2, 1)
+    _check_reason(lab, job, "worker-1/2")
+    weights, other = lab.weights(one, tmp_path), lab.weights(job, tmp_path)
+    for name, value in weights.items():
+        torch.testing.assert_close(other[name], value, rtol=1e-4, atol=1e-5)
+
+
 WINDOWED: dict[str, Any] = {**FIELDS, "strategy": {"name": "local_sgd", "lr": 0.005, "window": 2}, "optimizer": {"name": "adam"}}
 """Workers step by an optimizer with a state, which the peers of fsdp share out."""
 

@@ -4073,7 +4073,8 @@ export interface components {
              *         "group": {
              *           "fsdp": 1,
              *           "replicate": 1,
-             *           "stages": 1
+             *           "stages": 1,
+             *           "tensor": 1
              *         },
              *         "hogwild": 1,
              *         "threads": 1
@@ -6200,7 +6201,8 @@ export interface components {
              *       "group": {
              *         "fsdp": 1,
              *         "replicate": 1,
-             *         "stages": 1
+             *         "stages": 1,
+             *         "tensor": 1
              *       }
              *     }
              */
@@ -7392,7 +7394,7 @@ export interface components {
         /**
          * WorkerGroup
          * @description The processes that are one worker together. In a job file: `group: 2`, or in full `group: {replicate: 2}`,
-         *     `group: {fsdp: 2}` or `group: {stages: 2}`.
+         *     `group: {fsdp: 2}`, `group: {stages: 2}` or `group: {tensor: 2}`.
          */
         WorkerGroup: {
             /**
@@ -7413,6 +7415,12 @@ export interface components {
              * @default 1
              */
             stages: number;
+            /**
+             * Tensor
+             * @description Processes that compute each mini-batch together: linear layers are cut, and each process computes some outputs or adds up some inputs (tensor parallelism)
+             * @default 1
+             */
+            tensor: number;
         };
         /**
          * WorkerLoad
@@ -7540,7 +7548,8 @@ export interface components {
              * @default {
              *       "replicate": 1,
              *       "fsdp": 1,
-             *       "stages": 1
+             *       "stages": 1,
+             *       "tensor": 1
              *     }
              */
             group: components["schemas"]["WorkerGroup"];

@@ -66,7 +66,7 @@ def _local(given: GivenJob, overrides: list[str] | None, as_json: bool) -> None:
     spec, folder = given.spec(overrides), given.folder
     given.check_code(spec, overrides, sent=False)
     note_no_exports(spec, "run --local")
-    note_no_threads(spec, threads="run --local trains in one thread", peers="run --local computes the parts one after another")
+    note_no_threads(spec, threads="run --local trains in one thread", peers="run --local computes each mini-batch in one process")
     talk("importing torch")
     from gradstream import local_run
     from gradstream.process.exits import UserError, explain_user_error

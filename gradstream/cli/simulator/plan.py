@@ -62,7 +62,7 @@ def of_job(
     note_no_threads(
         spec,
         threads="the simulator makes the steps of a worker's threads one after another, each in its share of the time",
-        peers="the simulator computes the parts one after another, each in its share of the time",
+        peers="the simulator computes each mini-batch in one process, in its share of the time",
     )
     if spec.stop.never:
         raise typer.BadParameter("the job never ends by itself, and a simulation does; write --set 'stop={steps: 1000}'")

@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 import torch
 from torch.utils.data import Dataset
-from transformers import BertConfig, GPT2Config, GPT2LMHeadModel
+from transformers import BertConfig, GPT2Config, GPT2LMHeadModel, LlamaConfig
 
 from gradstream.adapters.transformers import TransformersWorkload
 from gradstream.errors import InvalidWorkload
 from gradstream.group.memory import shared_vector
 from gradstream.group.stages import StagesProblem
+from gradstream.group.tensor.plan import plan_of
+from gradstream.group.tensor.problem import TensorProblem
 from gradstream.input.data import Batches
 from gradstream.model import ensemble
 from gradstream.model.flat_model import FlatModel
@@ -87,6 +89,47 @@ def test_stages_train_a_model_as_it_is(recompute: str) -> None:
             torch.testing.assert_close(found.g, expected.g)
     finally:
         group.close()
+
+
+class Planned(Tiny):
+    """A model with a plan of its own: two heads of keys and values."""
+
+    layers: int = 1
+
+    def config(self) -> Any:
+        sizes = {"hidden_size": 16, "intermediate_size": 20, "num_hidden_layers": self.layers}
+        return LlamaConfig(vocab_size=10, num_attention_heads=4, num_key_value_heads=2, tie_word_embeddings=True, **sizes)
+
+    def dataset(self, split: str) -> Dataset[Any]:
+        return Sentences()
+
+
+@pytest.mark.parametrize("kind", ["Planned", "Learned"])
+def test_tensor_takes_the_plan_of_the_model_or_gathers_its_linear_layers(kind: str) -> None:
+    """GPT-2 has no plan, and its only linear layer is its head, which is the embedding, too."""
+    given = {"workload": {"entrypoint": f"{__name__}:{kind}"}, "batch_size": 8}
+    job, cut = spec(**given), spec(**given, roles={"worker": {"group": {"tensor": 2}}})
+    code = UserCode(job)
+    batches = Batches(code.dataset("train"), job, 0, code.batching)
+    one = ModelProblem(code, FlatModel(code.model().double(), CPU), batches, job.at_once)
+    group = TensorProblem(code, FlatModel(code.model().double(), CPU, make_theta=shared_vector), batches, cut)
+    try:
+        group.start_peers(cut, "worker-0", 0)
+        for position in range(2):
+            expected, found = one.gradient(position), group.gradient(position)
+            assert found.loss == pytest.approx(expected.loss, rel=1e-12)
+            torch.testing.assert_close(found.g, expected.g, rtol=1e-12, atol=1e-12)
+        cut_inside = 4 + 3 + 1 if kind == "Planned" else 1
+        assert len(group._planned) == cut_inside, "attention, the feed-forward layer and the head"
+    finally:
+        group.close()
+
+
+def test_heads_that_the_processes_cannot_share_out_are_refused() -> None:
+    with pytest.raises(
+        InvalidWorkload, match=r"4 processes cannot share out the 2 heads of the model \(num_key_value_heads\); take a"
+    ):
+        plan_of(Planned().model(), None, 4)
 
 
 def test_the_loss_is_the_model_s_own() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,13 @@ class TestAdvice:
         found = advice(SLOW_LINK)
         assert (found.choice.name, found.choice.window) == ("local_sgd", 64)
         assert any(reason.startswith("Not sync: its workers would wait 9") for reason in found.reasons)
+
+    def test_a_plan_that_would_save_exchanges_is_named_if_there_is_none(self) -> None:
+        spec = job({"name": "sync"}, workers=2, roles={"worker": {"count": 2, "group": {"tensor": 2}}})
+        sentence = "With tensor: 2, the processes gather the outputs of each of 6 linear layers. A tensor_plan()"
+        for layers in (6, 1):
+            found = advise(spec, replace(measured(), gathered=layers), FAST).reasons
+            assert any(reason.startswith(sentence) for reason in found) == (layers == 6)
 
     def test_servers_that_a_choice_could_do_without_are_named(self) -> None:
         sentence = "If all workers run on one machine, roles.server.count: 0 trains to the same bits"

@@ -85,7 +85,7 @@ def test_memory_grows_with_what_is_kept() -> None:
     threads = {"worker": {"count": 4, "hogwild": 3}}
     assert bytes_of("async", roles=threads) == (worker + 2, server), "each thread has gradients of its own"
     assert bytes_of("adag", roles=threads, optimizer={"name": "adam"}) == (worker + 2 + 2 * 3, server), "and an optimizer"
-    for group, vectors in ((3, 4), ({"stages": 3}, 1), ({"replicate": 2, "stages": 3}, 3), ({"fsdp": 3}, 0)):
+    for group, vectors in ((3, 4), ({"stages": 3}, 1), ({"replicate": 2, "stages": 3}, 3), ({"fsdp": 3}, 0), ({"tensor": 3}, 1)):
         in_groups = {"worker": {"count": 4, "group": group}}
         assert bytes_of("async", roles=in_groups, accumulate=4) == (worker + vectors, server), "gradients of the other peers"
     assert bytes_of("async", codec={"name": "int8"}) == (worker + 1, server), "what a lossy codec has not sent yet"
@@ -100,6 +100,7 @@ def test_a_peer_has_its_gradients_or_its_part_of_the_optimizer() -> None:
     assert of_peer(1) is None
     assert of_peer(3) == 2 * 4000, "what backward leaves, and what the lead finds"
     assert of_peer({"stages": 4}) == 2 * 1000, "those of its blocks"
+    assert of_peer({"tensor": 4}) == 2 * 1000, "those of its rows and columns"
     assert of_peer({"fsdp": 4}) == 2 * 1000, "a fourth of the means and of their squares"
     assert of_peer({"fsdp": 3}) == math.ceil(2 * 4000 / 3)
     assert of_peer({"fsdp": 4}, precision="bf16") == 2 * 1000 + 2000

@@ -159,7 +159,9 @@ def test_the_lead_counts_what_it_waits_for_its_peers(roles: dict[str, Any], grou
     assert problem.take_peer_wait() == 0
 
 
-@pytest.mark.parametrize("roles", [{"group": 2}, {"group": {"stages": 2}}, {"group": {"fsdp": 2}}], ids=str)
+@pytest.mark.parametrize(
+    "roles", [{"group": 2}, {"group": {"stages": 2}}, {"group": {"fsdp": 2}}, {"group": {"tensor": 2}}], ids=str
+)
 def test_a_peer_says_how_long_it_computed_and_what_it_took(roles: dict[str, Any], grouped: GroupProblems) -> None:
     """Time for which it waits for the other peers is none of it: the second stage sleeps, and the lead is the first."""
     problem = grouped(job("sleeps", accumulate=2, roles={"worker": {"count": 1, "device": "cpu", **roles}}), 0)
@@ -174,13 +176,14 @@ def test_a_peer_says_how_long_it_computed_and_what_it_took(roles: dict[str, Any]
     assert (again.computed, again.cpu >= use.cpu) == (0.0, True)
 
 
-def test_a_peer_that_waits_for_another_does_not_compute(grouped: GroupProblems) -> None:
-    problem = grouped(job("lead sleeps", accumulate=2, roles={"worker": {"count": 1, "device": "cpu", "group": {"stages": 2}}}), 0)
+@pytest.mark.parametrize("axis", ["stages", "tensor"])
+def test_a_peer_that_waits_for_another_does_not_compute(axis: str, grouped: GroupProblems) -> None:
+    problem = grouped(job("lead sleeps", accumulate=2, roles={"worker": {"count": 1, "device": "cpu", "group": {axis: 2}}}), 0)
     problem.gradient(0)
     problem.take_peer_uses()
     problem.gradient(1)
     [use] = problem.take_peer_uses()
-    assert use.computed < 0.9, "the lead slept for a second, and this stage waited for it"
+    assert use.computed < 0.9, "the lead slept for a second, and this peer waited for it"
 
 
 def test_values_that_peers_log_are_reported_with_those_of_the_lead(grouped: GroupProblems) -> None:
@@ -210,7 +213,7 @@ def test_a_mini_batch_that_cannot_be_split_is_refused_by_name(grouped: GroupProb
         ({"roles": {"worker": {"group": 2, "hogwild": 2}}, "strategy": {"name": "adag", "lr": 0.1}}, "remove one of the two"),
         ({"accumulate": 8}, "a batch_size of 8 has no 16 parts"),
         ({"roles": {"worker": {"group": 65}}}, "less than or equal to 64"),
-        ({"roles": {"worker": {"group": {"tensor": 2}}}}, "Extra inputs"),
+        ({"roles": {"worker": {"group": {"rows": 2}}}}, "Extra inputs"),
         ({"roles": {"worker": {"group": {"fsdp": 2, "replicate": 2}}}}, "take fsdp: 4 without replicate"),
         ({"roles": {"worker": {"group": {"fsdp": 2, "stages": 2}}}, "accumulate": 2}, "take replicate in place of fsdp"),
         ({"roles": {"worker": {"group": {"fsdp": 4}}}, "accumulate": 4}, "a batch_size of 8 has no 16 parts"),

@@ -1,0 +1,173 @@
+"""Workers whose peers compute the same mini-batch together: each computes the inside of linear layers in part.
+
+With several replicates, each is t peers, and has parts of the mini-batch. Peer k is number k mod t of replicate k // t. The first
+one of each replicate completes its gradient, and answers for the others: they have the same loss, buffers and random numbers.
+"""
+
+from __future__ import annotations
+
+import select
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gradstream.errors import InvalidWorkload
+from gradstream.group.peers import PeerLost, PeerProblem, Peers
+from gradstream.group.problem import GroupProblem, share_out
+from gradstream.group.requests import Check, Request, Train, Trained
+from gradstream.group.tensor.cut_model import CutModel
+from gradstream.group.tensor.exchange import PeerExchange, SharedSlots
+from gradstream.group.tensor.plan import PLACE, PlannedModule, log, plan_of
+from gradstream.group.tensor.step import TensorStep, loss_of_members, near
+from gradstream.input import randomness
+from gradstream.input.data import Batches
+from gradstream.input.prefetch import Prefetched
+from gradstream.model import ensemble
+from gradstream.model.flat_model import FlatModel
+from gradstream.model.parts import MicroBatch, Minibatch
+from gradstream.model.usercode import UserCode, blaming
+from gradstream.process.begin import seed_of
+from gradstream.process.exits import UserError
+from gradstream.spec import JobSpec
+from gradstream.train.problem import Gradient
+
+_REMEDY = "see that each colwise module leads to a rowwise one, and that no cut goes through a head of attention"
+
+
+class TensorPeerProblem(PeerProblem):
+    def __init__(
+        self,
+        code: UserCode,
+        flat: FlatModel,
+        batches: Batches | Prefetched,
+        planned: Sequence[PlannedModule],
+        shared: Sequence[SharedSlots],
+        seeds: Sequence[int],
+    ) -> None:
+        """`shared`, `seeds`: of each replicate. The first one has the random numbers of the lead when it is forked."""
+        super().__init__(code, flat, batches)
+        self._planned, self._shared, self._seeds = planned, shared, seeds
+        self._generators = randomness.generators()
+
+    def become(self, number: int, gradient: Tensor) -> None:
+        replicate, place = divmod(number, len(self._shared[0].slots))
+        if replicate:
+            randomness.seed(self._seeds[replicate])
+        else:
+            randomness.set_generators(self._generators)
+        exchange = exchange_of(self._shared, replicate, place, self._wait_for)
+        self._answers = place == 0
+        self._tensor = TensorStep(self._flat, CutModel(self._flat, self._planned, exchange), exchange, gradient)
+        self._train_step = partial(self._tensor.train_step, self._flat.model)
+        self._places = self._flat.views_of(gradient)
+
+    def _wait_for(self, inbox: int) -> None:
+        """Wait for others, without an end: it ends with its lead, which watches all peers."""
+        began = time.perf_counter()
+        poll = select.poll()
+        poll.register(inbox, select.POLLIN)
+        poll.poll()
+        self._waited += time.perf_counter() - began
+
+    def train(self, request: Train) -> Trained:
+        trained = super().train(request)
+        return trained if self._answers else Trained(0.0, "", {})
+
+    def _gather(self) -> None:
+        if self._answers:
+            self._tensor.gather_whole(self._places)
+        else:
+            self._tensor.forget_whole()
+
+    def answer(self, request: Request) -> Any:
+        if not isinstance(request, Check):
+            return super().answer(request)
+        self._flat.refresh()
+        self._flat.model.eval()
+        return self._tensor.evaluate_once(request.part, self._code)
+
+
+class TensorProblem(GroupProblem):
+    """The lead's, which is the first peer of the first replicate. Its gradient is that of one process but for rounding."""
+
+    def __init__(
+        self, code: UserCode, flat: FlatModel, batches: Batches | Prefetched, spec: JobSpec, rows: object | None = None
+    ) -> None:
+        self._alike, self._replicates = spec.roles.worker.group.tensor, spec.roles.worker.group.replicate
+        self._shared_vectors = self._replicates
+        super().__init__(code, flat, batches, spec, rows)
+        given = code.tensor_plan()
+        with blaming("tensor_plan()"):
+            plans = [plan_of(member, given, self._alike) for member in ensemble.members(flat.model)]
+        self._planned = [module for plan in plans for module in plan.modules]
+        log.info("%s: %d modules are cut by %s", PLACE, len(self._planned), plans[0].origin)
+        self._checked = False
+        self.exchanges_of_a_batch = 0
+        """Exchanges of the last mini-batch."""
+
+    def start_peers(self, spec: JobSpec, label: str, rank: int) -> None:
+        shared = [SharedSlots(self._alike) for _ in range(self._replicates)]
+        seeds = [seed_of(spec.seed, f"peer {number} of worker", rank) for number in range(self._replicates)]
+        problem = TensorPeerProblem(self._code, self._flat, self._batches, self._planned, shared, seeds)
+        vectors = self._memory.vectors
+        self._peers = Peers(problem, [vectors[n // self._alike] for n in range(1, self._count)], spec, label, rank)
+        self._exchange = exchange_of(shared, 0, 0, self._peers.wait_for)
+        self._tensor = TensorStep(self._flat, CutModel(self._flat, self._planned, self._exchange), self._exchange, vectors[0])
+        self._train_step = partial(self._tensor.train_step, self._flat.model)
+        self._flat.gradient = vectors[0]
+        torch.set_num_threads(spec.roles.worker.threads)
+
+    def gradient_of(self, taken: Minibatch) -> Gradient:
+        if not self._checked:
+            self._check(taken.shares[0].batch)
+        before = self._exchange.exchanged
+        found = super().gradient_of(taken)
+        self.exchanges_of_a_batch = self._exchange.exchanged - before
+        return found
+
+    def _gather_own(self) -> Tensor:
+        self._tensor.gather_whole(self._flat.views_of(self._flat.gradient))
+        return self._flat.gradient
+
+    def _add(self, gradient: Tensor, number: int, reached: list[int] | None) -> None:
+        if number % self._alike == 0:
+            gradient += self._memory.vectors[number // self._alike]
+
+    def _share_out(self, shares: list[MicroBatch]) -> list[list[MicroBatch]]:
+        of_replicates = share_out(shares, self._replicates)
+        return [of_replicates[number // self._alike] for number in range(self._count)]
+
+    def _check(self, part: Any) -> None:
+        """Compare the loss of the cut model with that of the whole one. Raises: UserError: they differ, or the cut one fails."""
+        self._checked = True
+        self._flat.refresh()
+        self._flat.model.eval()
+        with torch.no_grad(), randomness.kept():
+            whole = loss_of_members(self._flat.model, part, self._code)
+        with blaming("loss()", but=PeerLost):
+            try:
+                for number in range(1, self._alike):
+                    self._others.ask(number, Check(part))
+                cut = self._tensor.evaluate_once(part, self._code)
+                for number in range(1, self._alike):
+                    self._others.answer(number)
+            except UserError as error:
+                raise InvalidWorkload(
+                    f"{PLACE}: the model fails when its modules are cut, and not as a whole: {error.__cause__}; {_REMEDY}"
+                ) from error
+            if not near(cut, whole):
+                raise InvalidWorkload(
+                    f"{PLACE}: the cut model computes a loss of {cut:.6g} where the whole one has {whole:.6g}; {_REMEDY}"
+                )
+
+
+def exchange_of(shared: Sequence[SharedSlots], replicate: int, place: int, wait_for: Callable[[int], None]) -> PeerExchange:
+    """Become the process at this place of a replicate, and close the inboxes of the others."""
+    for number, slots in enumerate(shared):
+        if number != replicate:
+            slots.close()
+    return PeerExchange(shared[replicate], place, wait_for)
