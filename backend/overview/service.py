@@ -20,6 +20,7 @@ from backend.overview.effective import effective_values
 from backend.overview.schemas import AttemptOverview, Cost, Overview, ProcessFailure, Speed
 from backend.overview.shortest import shortest
 from backend.overview.speedup import Seat, speed
+from backend.progress.attempt_span import AttemptSpan
 from backend.progress.state import Folded
 from gradstream.api.jobs import Config
 from gradstream.api.statuses import AttemptStatus
@@ -37,7 +38,7 @@ def overview(session: Session, job_id: UUID) -> Overview:
     attempts, processes = job_rows.attempts(session, job_id), job_rows.processes(session, job_id)
     live = kept if kept.attempt == job.attempt else Folded(summaries=ProcessSummaries(ledger=found.ledger))
     here, begun = live.summaries, live.throughput.began
-    axis = loads.AttemptSpan.of(here, begun[0] if begun else 0.0, live.remaining.left)
+    axis = AttemptSpan.of(here, begun[0] if begun else 0.0, live.remaining.left)
     checkpoints = job_rows.events(session, job_id, kinds=[EventKind.CHECKPOINT]) if len(attempts) > 1 else []
     return Overview(
         attempt=job.attempt,

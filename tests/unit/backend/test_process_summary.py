@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from backend.overview import loads
+from backend.progress.attempt_span import AttemptSpan
 from gradstream import metrics
 from gradstream.metrics import Metric, Point
 from gradstream.progress.process_summary import ProcessSummaries
@@ -13,7 +14,7 @@ from gradstream.spec import JobSpec
 SPEC = JobSpec.model_validate(
     {"name": "small", "workload": {"entrypoint": "work:Work"}, "strategy": {"name": "async", "lr": 0.1}, "stop": {"steps": 9}}
 )
-NO_TIME = loads.AttemptSpan(0.0, 0.0, {})
+NO_TIME = AttemptSpan(0.0, 0.0, {})
 
 
 def tell(
@@ -65,12 +66,12 @@ def test_workers_lie_on_one_time_axis() -> None:
     for rank, times in ((0, (102.0, 104.0)), (1, (101.0, 109.0))):
         for step, time in enumerate(times, start=1):
             push(found, f"worker-{rank}.0", step, time)
-    axis = loads.AttemptSpan.of(found, 100.0, {0: 105.0, 1: 110.0})
+    axis = AttemptSpan.of(found, 100.0, {0: 105.0, 1: 110.0})
     assert axis.seconds == 10.0
     told = [(worker.before, worker.seconds, worker.ended) for worker in loads.workers(found, axis, {1: 4.0})]
     assert told == [(2.0, 2.0, 5.0), (1.0, 8.0, 0.0)]
     assert [worker.slower for worker in loads.workers(found, axis, {1: 4.0})] == [None, 4.0]
-    assert loads.AttemptSpan.of(found, 100.0, {0: 105.0}).seconds == 9.0, "what was heard last of worker 1"
+    assert AttemptSpan.of(found, 100.0, {0: 105.0}).seconds == 9.0, "what was heard last of worker 1"
 
 
 def test_what_was_rolled_back_stays_in_the_ledger() -> None:

@@ -1,0 +1,53 @@
+"""Times of a job's pushes in equal cells of time, by worker, from the stored points."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from uuid import UUID
+
+import numpy as np
+from sqlalchemy.orm import Session
+
+from backend.metrics import repository
+from backend.metrics.charts import chart, walk
+from backend.metrics.charts.columns import Grid
+from backend.metrics.store.points import Array
+
+
+@dataclass(frozen=True, slots=True)
+class CellSums:
+    """Points of one metric of one worker."""
+
+    count: Array
+    """Points in each cell."""
+    total: Array
+    """Sum of their values."""
+    began: float
+    """Time of the first point, in seconds since the epoch."""
+    first: float
+    """Its value."""
+
+
+def worker_cells(
+    session: Session, job_id: UUID, attempt: int, names: Sequence[str], start: float, end: float, cells: int
+) -> dict[tuple[str, int], CellSums]:
+    """Return the sums of these metrics by name and rank, over equal cells of [start, end]. A metric without a point has none."""
+    lines = [
+        line
+        for line in chart.lines(session, job_id, names)
+        if line.row.attempt == attempt and line.row.source == f"worker-{line.row.rank}"
+    ]
+    if not lines:
+        return {}
+    found = walk.read(partial(repository.blocks, session), lines, Grid("time", start, end, cells), np.full(len(lines), walk.NEVER))
+    parts = np.split(found, np.searchsorted(found["series"], np.arange(1, len(lines))))
+    return {(line.row.name, line.row.rank): _sums(part, cells) for line, part in zip(lines, parts, strict=True) if len(part)}
+
+
+def _sums(part: Array, cells: int) -> CellSums:
+    count, total = np.zeros(cells), np.zeros(cells)
+    count[part["column"]], total[part["column"]] = part["count"], part["sum"]
+    first = float(part["first"][0])
+    return CellSums(count, total, float(part["x"][0]), first if np.isfinite(first) else 0.0)
