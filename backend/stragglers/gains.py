@@ -150,7 +150,11 @@ class _Remedies:
         slow = self.found.slow_now or sorted({period.rank for period in self.found.periods})
         possible = [self._deal(slow), self._stop(), self._fetchers(slow)]
         worth = [each for each in possible if each and each.seconds is not None and each.seconds <= _WORTH * self.seconds]
-        return sorted(worth, key=lambda each: each.seconds or 0.0)
+        return [self._with_gain(each) for each in sorted(worth, key=lambda each: each.seconds or 0.0)]
+
+    def _with_gain(self, remedy: StragglerRemedy) -> StragglerRemedy:
+        new, old = wording.duration(remedy.seconds or 0.0), wording.duration(self.seconds)
+        return remedy.model_copy(update={"gain": f"Predicted: about {new} in all instead of {old}."})
 
     def _deal(self, slow: Sequence[int]) -> StragglerRemedy | None:
         """Mini-batches dealt on demand, with as few other changes as the job accepts."""
@@ -170,7 +174,7 @@ class _Remedies:
         for change, setting, message in options:
             if (changed := accepted(spec, change)) and (seconds := self._predict(changed)) and seconds <= _WORTH * self.seconds:
                 needs = "" if "map-style" in message else " It needs a map-style data set."
-                return StragglerRemedy(setting=setting, message=message.format(who) + needs, seconds=seconds)
+                return StragglerRemedy(setting=setting, message=message.format(who) + needs, seconds=seconds, gain=None)
         return None
 
     def _predict(self, spec: JobSpec) -> float | None:
@@ -201,6 +205,7 @@ class _Remedies:
             message=f"Stop {wording.workers(slow)} on the Workers tab or by `gradstream stop JOB --process {'worker-' + str(slow[0])}`"
             f". The rest of {'its share' if one else 'their shares'} is left out: about {share:.0%} of the training's mini-batches.",
             seconds=max(seconds, found.elapsed),
+            gain=None,
         )
 
     def _fetchers(self, slow: Sequence[int]) -> StragglerRemedy | None:
@@ -218,6 +223,7 @@ class _Remedies:
             message=f"Two processes fetch the mini-batches of each worker, if its machine has cores to spare. "
             f"{wording.workers(waits)} waited for data.",
             seconds=self._scaled(self.training.seconds(faster)),
+            gain=None,
         )
 
     def _data_share(self, rank: int) -> float:
@@ -244,8 +250,9 @@ def crowded(nodes: Collection[tuple[str, int, int, float]]) -> list[StragglerRem
         StragglerRemedy(
             setting=None,
             message=f"Run fewer workers on {node}, or take a machine with more cores: {threads} threads of {workers} workers share "
-            f"{cores:.0f} physical core{'s' * (cores != 1)}. The gain is not predicted.",
+            f"{cores:.0f} physical core{'s' * (cores != 1)}. Its gain is not predicted.",
             seconds=None,
+            gain=None,
         )
         for node, workers, threads, cores in sorted(nodes)
     ]

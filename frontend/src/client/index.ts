@@ -60,6 +60,8 @@ export type ShardLoad = Schemas["ShardLoad"]
 export type Waiting = Schemas["WaitingJob"]
 export type TableKey = Schemas["TableKey"]
 export type Token = Schemas["Token"]
+export type Straggler = Schemas["Straggler"]
+export type StragglerRemedy = Schemas["StragglerRemedy"]
 export type WorkerLoad = Schemas["WorkerLoad"]
 
 export { isMissing, isSignedOut, Problem, type Fault } from "./problem"
