@@ -108,9 +108,10 @@ def _of_machine(own: Machine | None, others: Sequence[Machine], cores: CoreShare
         return "Why is not measured on a GPU: it may be slower or shared, or its mini-batches more expensive."
     if cores.own is None:
         return "Why is not known: for how much of that time it ran on a processor core is not measured."
+    alike = any(machine.node == own.node for machine in others)
     if cores.own < _ON_CORE:
-        return _off_core(own, cores.own, cores.others)
-    if any(machine.node == own.node for machine in others):
+        return f"{_on_core(cores)} {_off_core(own, alike=alike)}"
+    if alike:
         return (
             "It has a core for itself, and workers on the same machine are not slow. So its mini-batches may be more expensive; "
             "the measurements do not decide."
@@ -121,18 +122,34 @@ def _of_machine(own: Machine | None, others: Sequence[Machine], cores: CoreShare
     )
 
 
-def _off_core(own: Machine, share: float, others: float | None) -> str:
-    compared = f", the others for {others:.0%}" if others is not None else ""
-    said = f"It runs on a processor core for only {share:.0%} of that time{compared}."
-    if own.cores and own.threads > own.cores:
+def is_crowded(own: Machine, others: Sequence[Machine]) -> bool:
+    """Return whether this worker's machine has too few cores for its workers, and all of them are slow. `others`: machines of the
+    workers that are not slow."""
+    return not own.gpu and 0 < own.cores < own.threads and all(machine.node != own.node for machine in others)
+
+
+def _on_core(cores: CoreShares) -> str:
+    compared = f", the others for {_percent(cores.others)}" if cores.others is not None else ""
+    return f"It runs on a processor core for {_percent(cores.own or 0.0)} of that time{compared}."
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %" if share >= 0.01 else "less than 1 %"
+
+
+def _off_core(own: Machine, *, alike: bool) -> str:
+    """Why it is not on a core. `alike`: a worker on the same machine is not slow."""
+    if own.cores and own.threads > own.cores and not alike:
         with_threads = f" with {own.threads} threads" if own.threads != own.workers else ""
         cores = f"{own.cores:.0f} physical core{'s' * (own.cores != 1)}"
-        return f"{said} {own.workers} worker{'s' * (own.workers != 1)} of this job{with_threads} share {cores} of {own.node}."
+        return f"{own.workers} worker{'s' * (own.workers != 1)} of this job{with_threads} share {cores} of {own.node}."
+    if alike:
+        return f"Other workers on {own.node} are not slow, so it probably waits inside of loss(), for a disk, a network or a lock."
     if own.load is not None and own.load > own.cpus:
-        return f"{said} {own.node} is overloaded: {own.load:.1f} processes want to run on its {own.cpus} processors."
+        return f"{own.node} is overloaded: {own.load:.1f} processes want to run on its {own.cpus} processors."
     if own.load is not None and own.load < _IDLE * own.cpus:
         return (
-            f"{said} {own.node} has processors to spare: its load is {own.load:.1f} on {own.cpus}. So it probably waits inside of "
-            "loss(), for a disk, a network or a lock."
+            f"{own.node} has processors to spare: its load is {own.load:.1f} on {own.cpus}. So it probably waits inside of loss(), "
+            "for a disk, a network or a lock."
         )
-    return f"{said} It shares cores with other processes, or waits inside of loss(); the measurements do not decide."
+    return "It shares cores with other processes, or waits inside of loss(); the measurements do not decide."

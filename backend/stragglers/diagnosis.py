@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from statistics import median
@@ -63,7 +63,9 @@ def diagnose(found: Measured) -> Stragglers:
         found.spec, found.workers, found.shares, periods, found.elapsed, found.left, ended, found.running
     )
     gained = gains(recorded)
-    items = [_straggler(period, found, from_start=recorded.is_first(period), over=not recorded.is_last(period)) for period in periods]
+    slow = {period.rank for period in periods}
+    others = [found.machines[rank] for rank in found.workers if rank not in slow and rank in found.machines]
+    items = [_straggler(period, found, others, from_start=recorded.is_first(period), over=not recorded.is_last(period)) for period in periods]
     items.sort(key=lambda item: (item.until is not None, item.rank, item.since))
     return Stragglers(
         attempt=found.attempt,
@@ -74,7 +76,7 @@ def diagnose(found: Measured) -> Stragglers:
         lost_at_end=gained.lost_at_end,
         ideal=gained.ideal,
         cost=_cost_sentence(gained, found),
-        remedies=[*gained.remedies, *_crowded(items, found)],
+        remedies=[*gained.remedies, *_crowded(items, found, others)],
     )
 
 
@@ -87,11 +89,10 @@ def _even_sentence(found: Measured) -> str:
     return f"{who} are about equally fast: none takes twice as long as the others for its mini-batches."
 
 
-def _straggler(period: SlowPeriod, found: Measured, *, from_start: bool, over: bool) -> Straggler:
+def _straggler(period: SlowPeriod, found: Measured, others: Sequence[Machine], *, from_start: bool, over: bool) -> Straggler:
     one, cells, rank = found.workers[period.rank], period.cells, period.rank
     parts = causes.parts_of(mean_of(one, cells) or {}, means_of_others(found.workers, rank, cells))
     cause = causes.cause_of(parts, held=not found.spec.effective_gate.never_holds)
-    others = [found.machines[other] for other in found.workers if other != rank and other in found.machines]
     silent = None if over else found.silent.get(rank)
     own = found.machines.get(rank)
     return Straggler(
@@ -128,23 +129,21 @@ def _mean(sums: CellSums, period: SlowPeriod) -> float | None:
 
 def _verdict(items: list[Straggler], found: Measured) -> str:
     now = [item for item in items if item.until is None]
-    told = now or items
-    is_, was = ("is", "are") if found.running and now else ("was", "were"), "was"
+    told, still = now or items, bool(now) and found.running
     ranks = sorted({item.rank for item in told})
     if len(ranks) > 1:
-        most = max(item.factor for item in told)
-        when = "" if now else ", and no worker is now" if found.running else ""
-        return f"{wording.workers(ranks)} {is_[1]} slower than the other workers, by up to {_times(most)}{when}."
+        verb = "are" if still else "were"
+        over = " No worker is slow now." if found.running and not now else ""
+        return f"{wording.workers(ranks)} {verb} slower than the other workers, by up to {_times(max(i.factor for i in told))}.{over}"
     item = told[0]
-    since = "from its start" if item.from_start else f"since {wording.duration(_after(item.since, found))} after the start"
-    if item.until is None and found.running:
-        return f"{item.label} is {_times(item.factor)} slower than the other workers, {since}."
-    if item.until is None:
-        return f"{item.label} {was} {_times(item.factor)} slower than the other workers, {since}, until its end."
-    until = wording.duration(_after(item.until, found))
     begin = "its start" if item.from_start else wording.duration(_after(item.since, found))
-    now_even = " It is not slow now." if found.running else ""
-    return f"{item.label} {was} {_times(item.factor)} slower than the other workers, from {begin} to {until} of training.{now_even}"
+    verb, slower = "is" if still else "was", f"{_times(item.factor)} slower than the other workers"
+    if still:
+        return f"{item.label} {verb} {slower}, {'from its start' if item.from_start else f'since {begin} after the start'}."
+    if item.until is None:
+        return f"{item.label} {verb} {slower}, from {begin} to its end."
+    over = " It is not slow now." if found.running else ""
+    return f"{item.label} {verb} {slower}, from {begin} to {wording.duration(_after(item.until, found))} of training.{over}"
 
 
 def _times(factor: float) -> str:
@@ -185,11 +184,7 @@ def _unpredictable(gained: Gains, found: Measured) -> str:
     return "the time left is not known" if gained.seconds is None else "the recorded times do not reproduce the job's duration"
 
 
-def _crowded(items: list[Straggler], found: Measured) -> list[StragglerRemedy]:
-    """Machines on which a worker computes slowly and has no core for itself."""
-    nodes = set()
-    for item in items:
-        machine = found.machines.get(item.rank)
-        if item.cause == "compute" and machine and not machine.gpu and machine.cores and machine.threads > machine.cores:
-            nodes.add((machine.node, machine.workers, machine.threads, machine.cores))
-    return crowded(nodes)
+def _crowded(items: list[Straggler], found: Measured, others: Sequence[Machine]) -> list[StragglerRemedy]:
+    """Machines on which all workers compute slowly and share cores."""
+    slow = [found.machines[item.rank] for item in items if item.cause == "compute" and item.rank in found.machines]
+    return crowded({(each.node, each.workers, each.threads, each.cores) for each in slow if causes.is_crowded(each, others)})

@@ -174,7 +174,7 @@ class _Remedies:
         for change, setting, message in options:
             if (changed := accepted(spec, change)) and (seconds := self._predict(changed)) and seconds <= _WORTH * self.seconds:
                 needs = "" if "map-style" in message else " It needs a map-style data set."
-                return StragglerRemedy(setting=setting, message=message.format(who) + needs, seconds=seconds, gain=None)
+                return StragglerRemedy(setting=setting, message=message.format(who) + needs, seconds=seconds, command=None, gain=None)
         return None
 
     def _predict(self, spec: JobSpec) -> float | None:
@@ -199,11 +199,12 @@ class _Remedies:
         done = self.paces.done(found.elapsed / self.scale)
         left_out = sum(max(0.0, found.shares[rank] - done[self.paces.ranks.index(rank)]) for rank in slow)
         share = left_out / sum(found.shares.values())
-        one = len(slow) == 1
+        who, whose = wording.workers(slow), "its share" if len(slow) == 1 else "their shares"
         return StragglerRemedy(
             setting=None,
-            message=f"Stop {wording.workers(slow)} on the Workers tab or by `gradstream stop JOB --process {'worker-' + str(slow[0])}`"
-            f". The rest of {'its share' if one else 'their shares'} is left out: about {share:.0%} of the training's mini-batches.",
+            command=f"gradstream stop JOB --process worker-{slow[0]}" if len(slow) == 1 else None,
+            message=f"Stop {who} on the Workers tab. The rest of {whose} is left out: about {100 * share:.0f} % of the training's "
+            "mini-batches.",
             seconds=max(seconds, found.elapsed),
             gain=None,
         )
@@ -223,6 +224,7 @@ class _Remedies:
             message=f"Two processes fetch the mini-batches of each worker, if its machine has cores to spare. "
             f"{wording.workers(waits)} waited for data.",
             seconds=self._scaled(self.training.seconds(faster)),
+            command=None,
             gain=None,
         )
 
@@ -252,6 +254,7 @@ def crowded(nodes: Collection[tuple[str, int, int, float]]) -> list[StragglerRem
             message=f"Run fewer workers on {node}, or take a machine with more cores: {threads} threads of {workers} workers share "
             f"{cores:.0f} physical core{'s' * (cores != 1)}. Its gain is not predicted.",
             seconds=None,
+            command=None,
             gain=None,
         )
         for node, workers, threads, cores in sorted(nodes)

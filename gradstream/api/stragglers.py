@@ -42,7 +42,8 @@ class Straggler(ApiModel):
 class StragglerRemedy(ApiModel):
     """A change that would make the job end earlier. The job accepts this setting."""
 
-    setting: str | None = Field(description="Keys of the job file for the next run; null: an action", examples=["data.deal: demand"])
+    setting: str | None = Field(description="Keys of the job file for the next run; null: another change", examples=["data.deal: demand"])
+    command: str | None = Field(description="The command that does it now; null: there is none")
     message: str
     seconds: float | None = Field(description="Predicted seconds of the whole training with it; null: not predicted")
     gain: str | None = Field(

@@ -6812,10 +6812,15 @@ export interface components {
         StragglerRemedy: {
             /**
              * Setting
-             * @description Keys of the job file for the next run; null: an action
+             * @description Keys of the job file for the next run; null: another change
              * @example data.deal: demand
              */
             setting: string | null;
+            /**
+             * Command
+             * @description The command that does it now; null: there is none
+             */
+            command: string | null;
             /** Message */
             message: string;
             /**

@@ -132,8 +132,8 @@ def _stragglers(found: Stragglers) -> None:
     rows = [(f"why {item.label}", item.why) for item in found.items]
     rows += [("cost", found.cost)] if found.cost else []
     for remedy in found.remedies:
-        setting = f"{remedy.setting}. " if remedy.setting else ""
-        rows.append(("would help", " ".join(filter(None, (f"{setting}{remedy.message}", remedy.gain)))))
+        what = remedy.setting or remedy.command
+        rows.append(("would help", " ".join(filter(None, (what and f"{what}.", remedy.message, remedy.gain)))))
     print()
     print_table(("stragglers", Column(found.message, wraps=True)), rows)
 

@@ -55,7 +55,7 @@ def test_a_worker_seven_times_slower_while_the_others_still_train() -> None:
     )
     stop, demand = found.remedies
     assert (stop.setting, stop.seconds) == (None, pytest.approx(125, rel=0.01))
-    assert "about 11% of the training's mini-batches" in stop.message
+    assert "about 11 % of the training's mini-batches" in stop.message
     assert (demand.setting, demand.seconds) == ("data.deal: demand", pytest.approx(140, rel=0.01))
 
 
@@ -69,7 +69,7 @@ def test_what_it_has_cost_once_the_others_have_ended() -> None:
 def test_a_training_that_has_ended_is_told_of_in_the_past() -> None:
     recording = recorded(lambda _: {"compute": 7.0}, 876.0)
     found = told(recording)
-    assert found.message == "worker-7 was 7 times slower than the other workers, from its start, until its end."
+    assert found.message == "worker-7 was 7 times slower than the other workers, from its start to its end."
     assert found.lost_so_far == pytest.approx(750, abs=1)
     assert found.cost == "The training took 15 min. With workers equally fast it would have taken about 2.1 min."
     assert [remedy.setting for remedy in found.remedies] == ["data.deal: demand"], "nothing is left to stop"
@@ -174,6 +174,7 @@ def test_a_worker_that_makes_no_push_is_told_of_as_silent() -> None:
         (Machine("a", False, 1, 1, 4.0, 0.3, 4), 0.1, "So it probably waits inside of loss()"),
         (Machine("a", False, 1, 1, 4.0, 3.0, 4), 0.4, "the measurements do not decide."),
         (Machine("a", False, 1, 1, 4.0, 3.0, 4), 0.99, "a may be slower than the other machines"),
+        (Machine("b", False, 8, 8, 2.0, 9.5, 4), 0.1, "Other workers on b are not slow, so it probably waits inside of loss()"),
         (Machine("b", False, 1, 1, 4.0, 3.0, 4), 0.99, "workers on the same machine are not slow"),
     ],
 )
@@ -183,8 +184,10 @@ def test_the_machine_is_the_cause_only_where_that_is_measured(own: Machine, shar
     on_core = {rank: recording.sums(rank, "compute", 100, 1.0) for rank in range(8)}
     for rank, sums in on_core.items():
         sums.total[:] = sums.count * (share if rank == 7 else 0.98)
-    [slow] = told(recording, left=775.0, machines=others | {7: own}, on_core=on_core).items
-    assert said in slow.why
+    found = told(recording, left=775.0, machines=others | {7: own}, on_core=on_core)
+    assert said in found.items[0].why
+    fewer = [remedy.message for remedy in found.remedies if "fewer workers" in remedy.message]
+    assert len(fewer) == ("share 2 physical cores" in said), "it is proposed where it is the cause"
 
 
 def test_a_gpu_among_the_others_is_named() -> None:

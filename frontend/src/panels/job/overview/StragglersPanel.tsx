@@ -1,15 +1,12 @@
-import { Code, List, Stack, Table, Text } from "@mantine/core"
+import { Code, List, Stack, Text } from "@mantine/core"
 import type { Straggler, StragglerRemedy } from "@/client"
-import { TableHead } from "@/components/display/TableHead"
 import { Loaded } from "@/components/messages/Loaded"
 import { Term } from "@/components/messages/Term"
 import { Panel } from "@/components/page/Panel"
 import { useFeed } from "@/hooks/job/useFeed"
 import { useNothing } from "@/hooks/job/useNothing"
 import { useStragglers } from "@/hooks/job/useStragglers"
-import { formatClock, formatNumber } from "@/lib/format"
-
-const HEADS = ["Worker", "Slower", "From", "Until", "Why"]
+import { formatClock } from "@/lib/format"
 
 /** Which workers are slow, since when, why, what that costs, and what would help. One sentence where all are equally fast. */
 export function StragglersPanel() {
@@ -35,27 +32,25 @@ export function StragglersPanel() {
 
 function Stragglers({ items }: { items: readonly Straggler[] }) {
   return (
-    <Table.ScrollContainer minWidth={640} mah={360} type="native" role="group" tabIndex={0} aria-label="Stragglers">
-      <Table>
-        <TableHead titles={HEADS} />
-        <Table.Tbody>
-          {items.map(({ label, since, until, factor, from_start, why, node }) => (
-            <Table.Tr key={`${label} ${since}`}>
-              <Table.Td fw={550} style={{ whiteSpace: "nowrap" }}>
-                {label}
-                <Text size="xs" c="dimmed">
-                  {node}
-                </Text>
-              </Table.Td>
-              <Table.Td className="numbers">{formatNumber(factor, 2)} ×</Table.Td>
-              <Table.Td className="numbers">{from_start ? "its start" : <time dateTime={since}>{formatClock(since)}</time>}</Table.Td>
-              <Table.Td className="numbers">{until === null ? "" : <time dateTime={until}>{formatClock(until)}</time>}</Table.Td>
-              <Table.Td style={{ minWidth: 260, overflowWrap: "anywhere" }}>{why}</Table.Td>
-            </Table.Tr>
-          ))}
-        </Table.Tbody>
-      </Table>
-    </Table.ScrollContainer>
+    <List size="sm" spacing={4} mah={360} style={{ overflowY: "auto" }} tabIndex={0} aria-label="Slow workers">
+      {items.map((item) => (
+        <List.Item key={`${item.label} ${item.since}`} style={{ overflowWrap: "anywhere" }}>
+          <strong>{item.label}</strong>
+          {item.node && ` on ${item.node}`}, <span className="numbers">{item.factor.toFixed(item.factor >= 3 ? 0 : 1)} ×</span> slower, <Span {...item} />. {item.why}
+        </List.Item>
+      ))}
+    </List>
+  )
+}
+
+/** From when to when it was slow. */
+function Span({ since, until, from_start }: Straggler) {
+  const begin = from_start ? "its start" : <time dateTime={since}>{formatClock(since)}</time>
+  if (until === null) return <>from {begin} on</>
+  return (
+    <>
+      from {begin} to <time dateTime={until}>{formatClock(until)}</time>
+    </>
   )
 }
 
@@ -66,9 +61,9 @@ function Remedies({ remedies }: { remedies: readonly StragglerRemedy[] }) {
         Changes that would help
       </Text>
       <List size="sm" spacing={4} mt={4} aria-label="Changes that would help">
-        {remedies.map(({ setting, message, gain }) => (
+        {remedies.map(({ setting, command, message, gain }) => (
           <List.Item key={message} style={{ overflowWrap: "anywhere" }}>
-            {setting && <Code>{setting}</Code>} {message} {gain && <strong>{gain}</strong>}
+            {(setting ?? command) && <Code>{setting ?? command}</Code>} {message} {gain && <strong>{gain}</strong>}
           </List.Item>
         ))}
       </List>
