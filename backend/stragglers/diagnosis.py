@@ -59,13 +59,14 @@ def diagnose(found: Measured) -> Stragglers:
     if not periods:
         return _empty(found.attempt, _even_sentence(found))
     ended = {rank: at - found.began for rank, at in found.ended.items()}
-    recorded = Recorded(
-        found.spec, found.workers, found.shares, periods, found.elapsed, found.left, ended, found.running
-    )
+    recorded = Recorded(found.spec, found.workers, found.shares, periods, found.elapsed, found.left, ended, found.running)
     gained = gains(recorded)
     slow = {period.rank for period in periods}
     others = [found.machines[rank] for rank in found.workers if rank not in slow and rank in found.machines]
-    items = [_straggler(period, found, others, from_start=recorded.is_first(period), over=not recorded.is_last(period)) for period in periods]
+    items = [
+        _straggler(period, found, others, from_start=recorded.is_first(period), over=not recorded.is_last(period))
+        for period in periods
+    ]
     items.sort(key=lambda item: (item.until is not None, item.rank, item.since))
     return Stragglers(
         attempt=found.attempt,
@@ -134,7 +135,9 @@ def _verdict(items: list[Straggler], found: Measured) -> str:
     if len(ranks) > 1:
         verb = "are" if still else "were"
         over = " No worker is slow now." if found.running and not now else ""
-        return f"{wording.workers(ranks)} {verb} slower than the other workers, by up to {_times(max(i.factor for i in told))}.{over}"
+        return (
+            f"{wording.workers(ranks)} {verb} slower than the other workers, by up to {_times(max(i.factor for i in told))}.{over}"
+        )
     item = told[0]
     begin = "its start" if item.from_start else wording.duration(_after(item.since, found))
     verb, slower = "is" if still else "was", f"{_times(item.factor)} slower than the other workers"

@@ -174,7 +174,9 @@ class _Remedies:
         for change, setting, message in options:
             if (changed := accepted(spec, change)) and (seconds := self._predict(changed)) and seconds <= _WORTH * self.seconds:
                 needs = "" if "map-style" in message else " It needs a map-style data set."
-                return StragglerRemedy(setting=setting, message=message.format(who) + needs, seconds=seconds, command=None, gain=None)
+                return StragglerRemedy(
+                    setting=setting, message=message.format(who) + needs, seconds=seconds, command=None, gain=None
+                )
         return None
 
     def _predict(self, spec: JobSpec) -> float | None:

@@ -22,8 +22,8 @@ from backend.stragglers.causes import Machine
 from backend.stragglers.cells import PARTS, WorkerCells, worker_cells
 from backend.stragglers.diagnosis import Measured
 from gradstream import metrics
-from gradstream.api.stragglers import Stragglers
 from gradstream.api.statuses import JobStatus
+from gradstream.api.stragglers import Stragglers
 from gradstream.progress.process_summary import ProcessSummary
 from gradstream.spec import JobSpec
 
@@ -115,9 +115,7 @@ def _away(rank: int, rows: Sequence[ProcessRow]) -> list[tuple[float, float]]:
     ]
 
 
-def _machines(
-    session: Session, spec: JobSpec, kept: Folded, rows: Sequence[ProcessRow], *, running: bool
-) -> dict[int, Machine]:
+def _machines(session: Session, spec: JobSpec, kept: Folded, rows: Sequence[ProcessRow], *, running: bool) -> dict[int, Machine]:
     """By rank. The load of a machine is that of now, so it counts while the job runs."""
     newest = {row.rank: row for row in sorted(rows, key=lambda row: row.incarnation)}
     there = {node.name: node for node in nodes.all_nodes(session)}
@@ -140,7 +138,9 @@ _OVERDUE = 5.0
 
 def _silent(kept: Folded) -> dict[int, float]:
     """Return the seconds since the last push of each worker that is long overdue, while some other worker still pushes."""
-    workers = {rank: one for rank in kept.remaining.shares if rank not in kept.remaining.left and (one := kept.summaries.worker(rank))}
+    workers = {
+        rank: one for rank in kept.remaining.shares if rank not in kept.remaining.left and (one := kept.summaries.worker(rank))
+    }
     newest = max((one.since for one in workers.values()), default=0.0)
     return {rank: newest - one.since for rank, one in workers.items() if _is_overdue(one, newest)}
 

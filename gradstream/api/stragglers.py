@@ -42,7 +42,9 @@ class Straggler(ApiModel):
 class StragglerRemedy(ApiModel):
     """A change that would make the job end earlier. The job accepts this setting."""
 
-    setting: str | None = Field(description="Keys of the job file for the next run; null: another change", examples=["data.deal: demand"])
+    setting: str | None = Field(
+        description="Keys of the job file for the next run; null: another change", examples=["data.deal: demand"]
+    )
     command: str | None = Field(description="The command that does it now; null: there is none")
     message: str
     seconds: float | None = Field(description="Predicted seconds of the whole training with it; null: not predicted")
@@ -59,7 +61,9 @@ class Stragglers(ApiModel):
     items: list[Straggler] = Field(description="Slow workers of now first, then by rank and time")
     seconds: float | None = Field(description="Seconds of the whole training as it is: measured if it has ended; null: not known")
     lost_so_far: float | None = Field(description="Seconds that stragglers have cost so far; null: not known")
-    lost_at_end: float | None = Field(description="Predicted seconds that they cost at the end of the training; null: not predicted")
+    lost_at_end: float | None = Field(
+        description="Predicted seconds that they cost at the end of the training; null: not predicted"
+    )
     ideal: float | None = Field(
         description="Predicted seconds of the training if the speeds of all workers added up; null: not predicted"
     )

@@ -25,7 +25,9 @@ def test_a_slow_worker_is_named_with_its_cost_and_a_remedy(open_page: OpenPage, 
     job = client.submit(JobSpec.model_validate(fields), code=USERLAND)
     page = open_page(f"/jobs/{job.id}", width=390, scheme="dark")
     panel = page.get_by_role("region", name="Stragglers")
-    expect(panel).to_contain_text(re.compile(r"worker-\d is \d(\.\d)? times slower than the other workers, from its start"), timeout=90_000)
+    expect(panel).to_contain_text(
+        re.compile(r"worker-\d is \d(\.\d)? times slower than the other workers, from its start"), timeout=90_000
+    )
     expect(panel.get_by_role("list", name="Slow workers")).to_contain_text("Computing takes")
     expect(panel).to_contain_text("So far it has cost nothing, as the others still train.")
     remedies = panel.get_by_role("list", name="Changes that would help").get_by_role("listitem")

@@ -23,7 +23,12 @@ Push = tuple[float, Parts]
 
 def job(workers: int, **fields: Any) -> JobSpec:
     roles = {"worker": {"count": workers}}
-    given = {"name": "small", "workload": {"entrypoint": "work:Work"}, "strategy": {"name": "async", "lr": 0.1}, "stop": {"steps": 9}}
+    given = {
+        "name": "small",
+        "workload": {"entrypoint": "work:Work"},
+        "strategy": {"name": "async", "lr": 0.1},
+        "stop": {"steps": 9},
+    }
     return JobSpec.model_validate({**given, "roles": roles, **fields})
 
 

@@ -18,7 +18,9 @@ STEPS, WORKERS = 100, 8
 ASYNC, SYNC = {"name": "async", "lr": 0.001}, {"name": "sync", "lr": 0.001}
 
 
-def simulated(strategy: dict[str, Any], gate: Any, deal: str = "shares", speeds: str = "straggler:7", workers: int = WORKERS) -> float:
+def simulated(
+    strategy: dict[str, Any], gate: Any, deal: str = "shares", speeds: str = "straggler:7", workers: int = WORKERS
+) -> float:
     spec = toy_job(strategy, workers=workers, steps=STEPS, gate=gate, data={"deal": deal})
     return float(sim.run(spec, Toy, costs=sim.Costs(speeds=speeds)).time)
 
@@ -36,7 +38,13 @@ def predicted(gate: Any, deal: Any) -> float:
 
 @pytest.mark.parametrize(
     ("strategy", "gate", "deal"),
-    [(ASYNC, "asp", "shares"), (ASYNC, "asp", "demand"), (ASYNC, {"ssp": 3}, "shares"), (ASYNC, {"ssp": 3}, "demand"), (SYNC, "bsp", "shares")],
+    [
+        (ASYNC, "asp", "shares"),
+        (ASYNC, "asp", "demand"),
+        (ASYNC, {"ssp": 3}, "shares"),
+        (ASYNC, {"ssp": 3}, "demand"),
+        (SYNC, "bsp", "shares"),
+    ],
 )
 def test_each_closed_form_is_what_the_simulator_measures(strategy: dict[str, Any], gate: Any, deal: str) -> None:
     """Dealing on demand ends with one mini-batch of the slowest at most."""
