@@ -29,7 +29,7 @@ _DOES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class WorkerMachine:
     """The surroundings of one worker."""
 
     node: str
@@ -68,7 +68,12 @@ def cause_of(parts: Sequence[StepPart], *, held: bool) -> Cause:
 
 
 def explain(
-    cause: Cause, parts: Sequence[StepPart], own: Machine | None, others: Sequence[Machine], cores: CoreShares, silent: float | None
+    cause: Cause,
+    parts: Sequence[StepPart],
+    own: WorkerMachine | None,
+    others: Sequence[WorkerMachine],
+    cores: CoreShares,
+    silent: float | None,
 ) -> str:
     """`others`: machines of the workers that are not slow. `silent`: seconds without a push, if it is long overdue."""
     if silent is not None:
@@ -98,7 +103,7 @@ class CoreShares:
     """The median."""
 
 
-def _of_machine(own: Machine | None, others: Sequence[Machine], cores: CoreShares) -> str:
+def _of_machine(own: WorkerMachine | None, others: Sequence[WorkerMachine], cores: CoreShares) -> str:
     """Say what is measured about the machine, and no more."""
     if own is None:
         return ""
@@ -122,7 +127,7 @@ def _of_machine(own: Machine | None, others: Sequence[Machine], cores: CoreShare
     )
 
 
-def is_crowded(own: Machine, others: Sequence[Machine]) -> bool:
+def is_crowded(own: WorkerMachine, others: Sequence[WorkerMachine]) -> bool:
     """Return whether this worker's machine has too few cores for its workers, and all of them are slow. `others`: machines of the
     workers that are not slow."""
     return not own.gpu and 0 < own.cores < own.threads and all(machine.node != own.node for machine in others)
@@ -137,7 +142,7 @@ def _percent(share: float) -> str:
     return f"{100 * share:.0f} %" if share >= 0.01 else "less than 1 %"
 
 
-def _off_core(own: Machine, *, alike: bool) -> str:
+def _off_core(own: WorkerMachine, *, alike: bool) -> str:
     """Why it is not on a core. `alike`: a worker on the same machine is not slow."""
     if own.cores and own.threads > own.cores and not alike:
         with_threads = f" with {own.threads} threads" if own.threads != own.workers else ""

@@ -1,4 +1,4 @@
-"""What each worker did in equal cells of time: its pushes and the parts of their times. Pure.
+"""Pushes of each worker, and the parts of their times, in equal cells of time. Pure.
 
 A push is reported when it is done. One that took longer than a cell leaves cells without a report, so it is spread evenly over the
 cells from the report before on. A push that is at work is taken for one that ends now, or after the usual time if that is later."""

@@ -9,11 +9,11 @@ from statistics import median
 
 from backend.metrics.charts.timings import CellSums
 from backend.stragglers import causes, wording
-from backend.stragglers.causes import CoreShares, Machine
+from backend.stragglers.causes import CoreShares, WorkerMachine
 from backend.stragglers.cells import WorkerCells
-from backend.stragglers.gains import Gains, Recorded, crowded, gains
+from backend.stragglers.gains import Gains, RecordedTraining, crowded, gains
 from backend.stragglers.periods import SlowPeriod, mean_of, means_of_others, slow_periods
-from gradstream.api.stragglers import Straggler, StragglerRemedy, Stragglers
+from gradstream.api.stragglers import SlowWorker, StragglerRemedy, Stragglers
 from gradstream.spec import JobSpec
 
 _MOST_SHOWN = 50
@@ -37,7 +37,7 @@ class Measured:
     ended: Mapping[int, float]
     """When workers left for good, in seconds since the epoch, by rank."""
     running: bool
-    machines: Mapping[int, Machine]
+    machines: Mapping[int, WorkerMachine]
     silent: Mapping[int, float]
     """Seconds without a push of workers that are long overdue."""
 
@@ -59,7 +59,7 @@ def diagnose(found: Measured) -> Stragglers:
     if not periods:
         return _empty(found.attempt, _even_sentence(found))
     ended = {rank: at - found.began for rank, at in found.ended.items()}
-    recorded = Recorded(found.spec, found.workers, found.shares, periods, found.elapsed, found.left, ended, found.running)
+    recorded = RecordedTraining(found.spec, found.workers, found.shares, periods, found.elapsed, found.left, ended, found.running)
     gained = gains(recorded)
     slow = {period.rank for period in periods}
     others = [found.machines[rank] for rank in found.workers if rank not in slow and rank in found.machines]
@@ -90,13 +90,13 @@ def _even_sentence(found: Measured) -> str:
     return f"{who} are about equally fast: none takes twice as long as the others for its mini-batches."
 
 
-def _straggler(period: SlowPeriod, found: Measured, others: Sequence[Machine], *, from_start: bool, over: bool) -> Straggler:
+def _straggler(period: SlowPeriod, found: Measured, others: Sequence[WorkerMachine], *, from_start: bool, over: bool) -> SlowWorker:
     one, cells, rank = found.workers[period.rank], period.cells, period.rank
     parts = causes.parts_of(mean_of(one, cells) or {}, means_of_others(found.workers, rank, cells))
     cause = causes.cause_of(parts, held=not found.spec.effective_gate.never_holds)
     silent = None if over else found.silent.get(rank)
     own = found.machines.get(rank)
-    return Straggler(
+    return SlowWorker(
         rank=rank,
         label=f"worker-{rank}",
         factor=period.factor,
@@ -128,7 +128,7 @@ def _mean(sums: CellSums, period: SlowPeriod) -> float | None:
     return None
 
 
-def _verdict(items: list[Straggler], found: Measured) -> str:
+def _verdict(items: list[SlowWorker], found: Measured) -> str:
     now = [item for item in items if item.until is None]
     told, still = now or items, bool(now) and found.running
     ranks = sorted({item.rank for item in told})
@@ -187,7 +187,7 @@ def _unpredictable(gained: Gains, found: Measured) -> str:
     return "the time left is not known" if gained.seconds is None else "the recorded times do not reproduce the job's duration"
 
 
-def _crowded(items: list[Straggler], found: Measured, others: Sequence[Machine]) -> list[StragglerRemedy]:
+def _crowded(items: list[SlowWorker], found: Measured, others: Sequence[WorkerMachine]) -> list[StragglerRemedy]:
     """Machines on which all workers compute slowly and share cores."""
     slow = [found.machines[item.rank] for item in items if item.cause == "compute" and item.rank in found.machines]
     return crowded({(each.node, each.workers, each.threads, each.cores) for each in slow if causes.is_crowded(each, others)})

@@ -28,7 +28,7 @@ _SINCE_START = 2
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedTraining:
     """The training of one attempt as it was recorded."""
 
     spec: JobSpec
@@ -70,7 +70,7 @@ class Gains:
     remedies: list[StragglerRemedy]
 
 
-def gains(found: Recorded) -> Gains:
+def gains(found: RecordedTraining) -> Gains:
     gate = found.spec.effective_gate
     seconds = None if found.left is None else found.elapsed + found.left
     window = next(iter(found.workers.values())).steps
@@ -96,7 +96,7 @@ def gains(found: Recorded) -> Gains:
     )
 
 
-def _evened(paces: Paces, found: Recorded) -> Paces:
+def _evened(paces: Paces, found: RecordedTraining) -> Paces:
     """Return the paces if no worker were slow: in its slow times it has the median pace of those that are not slow then."""
     slow, periods = np.zeros(paces.cells.shape, bool), found.periods
     for period in periods:
@@ -115,7 +115,7 @@ def _typical(paces: Array, slow: Array) -> float:
     return float(np.median(paces[~slow])) if not slow.all() else float(paces.max())
 
 
-def _lost_so_far(found: Recorded, paces: Paces, even: Paces) -> float:
+def _lost_so_far(found: RecordedTraining, paces: Paces, even: Paces) -> float:
     """Under fixed shares without rounds, nothing is lost while the others still train."""
     gate, deal = found.spec.effective_gate, found.spec.data.deal
     slow, width = sorted({period.rank for period in found.periods}), paces.width
@@ -137,11 +137,11 @@ def _lost_so_far(found: Recorded, paces: Paces, even: Paces) -> float:
 
 @dataclass(frozen=True)
 class _Remedies:
-    found: Recorded
+    found: RecordedTraining
     training: Training
     paces: Paces
     seconds: float
-    """Of the training as it is."""
+    """Duration of the training as it is."""
     scale: float
     """Its measured duration over that of the replay."""
 

@@ -78,7 +78,7 @@ def means_of_others(workers: Mapping[int, WorkerCells], rank: int, cells: slice)
 
 
 def mean_of(one: WorkerCells, cells: slice) -> dict[str, float] | None:
-    """Of a worker that is not there in these cells, those of its whole time count."""
+    """Return the means of a worker in these cells, or of its whole time if it is not there."""
     return one.mean(cells) if one.pushes[cells].sum() >= 1 else one.mean(slice(None))
 
 
@@ -94,8 +94,8 @@ def _median(values: list[float]) -> float:
 def _factors(workers: Mapping[int, WorkerCells], window: int) -> Array:
     """Return the factor of each worker (row) in each cell, over a window around it. NaN: it is not there; 1: it may be noise."""
     found = []
-    for kind in (lambda one: one.seconds, lambda one: one.busy):
-        cost = np.stack([_per_push(kind(one), one, window) for one in workers.values()])
+    for kind in ([one.seconds for one in workers.values()], [one.busy for one in workers.values()]):
+        cost = np.stack([_per_push(seconds, one, window) for seconds, one in zip(kind, workers.values(), strict=True)])
         factor = _against_others(_kept_after_end(cost))
         factor[factor < np.exp(_NOISE * _fluctuation(cost))] = 1.0
         found.append(factor)

@@ -42,9 +42,10 @@ class Paces:
     def done(self, seconds: float) -> Array:
         """Return the mini-batches of each worker after so many seconds of training."""
         whole, count = min(int(seconds / self.width), self.cells.shape[1]), self.cells.shape[1]
-        found: Array = self.cells[:, :whole].sum(axis=1) * self.width
         rest = seconds - whole * self.width
-        return found + rest * (self.cells[:, whole] if whole < count else self.after)
+        pace = self.cells[:, whole] if whole < count else self.after
+        found: Array = self.cells[:, :whole].sum(axis=1) * self.width + rest * pace
+        return found
 
     def rows(self, ranks: Collection[int]) -> Paces:
         kept = [place for place, rank in enumerate(self.ranks) if rank in ranks]
@@ -64,8 +65,9 @@ def own_paces(workers: Mapping[int, WorkerCells], *, held: bool) -> Paces:
 
 
 def _pace(one: WorkerCells, exchange: float | None) -> tuple[Array, float]:
-    """Return the mini-batches per second in each cell, and after the last one. Before its first push it has its mean pace, after its
-    end the last one, and none while its process is away."""
+    """Return the mini-batches per second in each cell, and after the last one.
+
+    Before its first push a worker has its mean pace, after its end the last one, and none while its process is away."""
     made = one.pushes * one.steps
     spent = one.seconds if exchange is None else one.busy + exchange * made
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -85,7 +87,7 @@ def _pace(one: WorkerCells, exchange: float | None) -> tuple[Array, float]:
 
 @dataclass(frozen=True)
 class Training:
-    """What decides how long the workers train."""
+    """Settings and shares that decide how long the workers train."""
 
     gate: Gate
     deal: Deal
@@ -113,7 +115,8 @@ class Training:
 
 def _first(paces: Paces, is_over: Callable[[Array], bool]) -> float | None:
     """Return the first moment at which this is true of the mini-batches done. They never fall."""
-    low, high = 0.0, max(paces.cells.shape[1] * paces.width, paces.width)
+    low: float = 0.0
+    high: float = max(paces.cells.shape[1] * paces.width, paces.width)
     for _ in range(_DOUBLINGS):
         if is_over(paces.done(high)):
             break

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from uuid import UUID
 
 from sqlalchemy.orm import Session
@@ -12,13 +13,12 @@ from sqlalchemy.orm import Session
 from backend.jobs import repository as job_rows
 from backend.jobs import service as jobs
 from backend.jobs.models import ProcessRow
-from backend.metrics.charts.timings import CellSums
-from backend.metrics.charts.timings import worker_cells as cells_of
+from backend.metrics.charts.timings import CellSums, sum_in_cells
 from backend.nodes import service as nodes
 from backend.progress.attempt_span import AttemptSpan
 from backend.progress.state import Folded
 from backend.stragglers import diagnosis
-from backend.stragglers.causes import Machine
+from backend.stragglers.causes import WorkerMachine
 from backend.stragglers.cells import PARTS, WorkerCells, worker_cells
 from backend.stragglers.diagnosis import Measured
 from gradstream import metrics
@@ -58,7 +58,7 @@ def stragglers(session: Session, job_id: UUID) -> Stragglers:
         return diagnosis.nothing(job.attempt, spec, "No worker has made two pushes yet.")
     axis = _Axis.of(span, spec.roles.worker.count)
     end = axis.start + axis.width * axis.count
-    sums = cells_of(session, job_id, job.attempt, list(_METRICS), axis.start, end, axis.count)
+    sums = sum_in_cells(session, job_id, job.attempt, list(_METRICS), axis.start, end, axis.count)
     if not sums and kept.summaries.processes:
         return diagnosis.nothing(job.attempt, spec, "The recorded times are not stored any more.")
     rows = [row for row in job_rows.processes(session, job_id, job.attempt) if row.role == "worker"]
@@ -94,14 +94,14 @@ def _workers(
     by_rank: dict[int, dict[str, CellSums]] = defaultdict(dict)
     for (name, rank), one in sums.items():
         by_rank[rank][_METRICS[name]] = one
-    found = {}
+    found = dict[int, WorkerCells]()
     for rank, parts in by_rank.items():
         summary = kept.summaries.worker(rank)
         steps = summary.steps / summary.pushes if summary and summary.steps else 1.0
         parts.pop("on_core", None)
-        one = worker_cells(parts, axis.start, axis.width, steps, kept.remaining.left.get(rank), _away(rank, rows))
-        if one is not None:
-            found[rank] = one
+        cells = worker_cells(parts, axis.start, axis.width, steps, kept.remaining.left.get(rank), _away(rank, rows))
+        if cells is not None:
+            found[rank] = cells
     return found
 
 
@@ -110,12 +110,14 @@ def _away(rank: int, rows: Sequence[ProcessRow]) -> list[tuple[float, float]]:
     mine = sorted((row for row in rows if row.rank == rank), key=lambda row: row.incarnation)
     return [
         (row.ended_at.timestamp(), then.started_at.timestamp() if then.started_at else row.ended_at.timestamp())
-        for row, then in zip(mine, mine[1:], strict=False)
+        for row, then in pairwise(mine)
         if row.ended_at
     ]
 
 
-def _machines(session: Session, spec: JobSpec, kept: Folded, rows: Sequence[ProcessRow], *, running: bool) -> dict[int, Machine]:
+def _machines(
+    session: Session, spec: JobSpec, kept: Folded, rows: Sequence[ProcessRow], *, running: bool
+) -> dict[int, WorkerMachine]:
     """By rank. The load of a machine is that of now, so it counts while the job runs."""
     newest = {row.rank: row for row in sorted(rows, key=lambda row: row.incarnation)}
     there = {node.name: node for node in nodes.all_nodes(session)}
@@ -128,7 +130,7 @@ def _machines(session: Session, spec: JobSpec, kept: Folded, rows: Sequence[Proc
         summaries = [one for other in ranks if (one := kept.summaries.worker(other))]
         cores = max((one.last.get("cores", 0.0) for one in summaries), default=0.0)
         threads, load = len(ranks) * spec.roles.worker.cores, node.load if node and running else None
-        found[rank] = Machine(row.node, row.gpu is not None, len(ranks), threads, cores, load, node.cpus if node else 0)
+        found[rank] = WorkerMachine(row.node, row.gpu is not None, len(ranks), threads, cores, load, node.cpus if node else 0)
     return found
 
 

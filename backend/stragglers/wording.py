@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def seconds(value: float) -> str:
-    """Of a part of a mini-batch: 0.35 s, 12 ms."""
+    """Write the duration of a part of a mini-batch: 0.35 s, 12 ms."""
     if value < 0.0005:
         return "0 ms" if value < 5e-7 else f"{value * 1e3:.1g} ms"
     if value < 0.0995:
@@ -13,7 +13,7 @@ def seconds(value: float) -> str:
 
 
 def duration(value: float) -> str:
-    """Of a training: 45 s, 12 min, 3.5 h."""
+    """Write the duration of a training: 45 s, 12 min, 3.5 h."""
     if value < 99.5:
         return f"{float(f'{value:.2g}'):g} s"
     if value < 99.5 * 60:

@@ -24,7 +24,7 @@ class StepPart(ApiModel):
     others: float = Field(description="Median of the other workers' means")
 
 
-class Straggler(ApiModel):
+class SlowWorker(ApiModel):
     """A time in which a worker's mini-batches took at least twice as long as the median of the others'."""
 
     rank: int
@@ -58,7 +58,7 @@ class Stragglers(ApiModel):
 
     attempt: int
     message: str = Field(description="The result in one sentence", examples=["All 4 workers are about equally fast."])
-    items: list[Straggler] = Field(description="Slow workers of now first, then by rank and time")
+    items: list[SlowWorker] = Field(description="Slow workers of now first, then by rank and time")
     seconds: float | None = Field(description="Seconds of the whole training as it is: measured if it has ended; null: not known")
     lost_so_far: float | None = Field(description="Seconds that stragglers have cost so far; null: not known")
     lost_at_end: float | None = Field(

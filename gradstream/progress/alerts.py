@@ -92,9 +92,9 @@ def slow_sentence(
     dealt: bool = False,
     on_platform: bool = True,
 ) -> str:
-    """`part`: as `longest_part` returns it. `finished`: workers that have trained all of their shares while this one still trains; 0 if it has ended, too.
-    `follows`: the job learns from a folder or a stream that grows. `dealt`: the servers deal mini-batches on demand.
-    `on_platform`: users can stop the worker alone."""
+    """`part`: as `longest_part` returns it. `finished`: workers that have trained all of their shares while this one still trains;
+    0 if it has ended, too. `follows`: the job learns from a folder or a stream that grows. `dealt`: the servers deal mini-batches
+    on demand. `on_platform`: users can stop the worker alone."""
     waited_for = gate.mode == "bsp" and gate.quorum is None
     told = f"worker-{rank} is {factor:.{0 if factor >= 3 else 1}f} times slower than the other workers. "
     told += f"{_PARTS[part]} makes most of the difference. " if part else ""

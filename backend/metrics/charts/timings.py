@@ -30,7 +30,7 @@ class CellSums:
     """Its value."""
 
 
-def worker_cells(
+def sum_in_cells(
     session: Session, job_id: UUID, attempt: int, names: Sequence[str], start: float, end: float, cells: int
 ) -> dict[tuple[str, int], CellSums]:
     """Return the sums of these metrics by name and rank, over equal cells of [start, end]. A metric without a point has none."""

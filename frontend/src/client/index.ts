@@ -60,7 +60,7 @@ export type ShardLoad = Schemas["ShardLoad"]
 export type Waiting = Schemas["WaitingJob"]
 export type TableKey = Schemas["TableKey"]
 export type Token = Schemas["Token"]
-export type Straggler = Schemas["Straggler"]
+export type SlowWorker = Schemas["SlowWorker"]
 export type StragglerRemedy = Schemas["StragglerRemedy"]
 export type WorkerLoad = Schemas["WorkerLoad"]
 

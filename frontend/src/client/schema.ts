@@ -6447,6 +6447,54 @@ export interface components {
             size: components["schemas"]["Size"];
         };
         /**
+         * SlowWorker
+         * @description A time in which a worker's mini-batches took at least twice as long as the median of the others'.
+         */
+        SlowWorker: {
+            /** Rank */
+            rank: number;
+            /**
+             * Label
+             * @example worker-5
+             */
+            label: string;
+            /**
+             * Factor
+             * @description Factor by which it is slower than the others in this time
+             */
+            factor: number;
+            /**
+             * Since
+             * Format: date-time
+             */
+            since: string;
+            /**
+             * From Start
+             * @description It was slow from its first mini-batches on
+             */
+            from_start: boolean;
+            /**
+             * Until
+             * @description null: it is slow now, or was when it ended
+             */
+            until: string | null;
+            /**
+             * Cause
+             * @description The part that makes most of the difference; several: none does; unknown: not measured
+             * @enum {string}
+             */
+            cause: "compute" | "data" | "send" | "wait" | "peer_wait" | "other" | "several" | "unknown";
+            /** Parts */
+            parts: components["schemas"]["StepPart"][];
+            /**
+             * Why
+             * @example Computing takes 0.35 s of a mini-batch, 0.05 s of the others'.
+             */
+            why: string;
+            /** Node */
+            node: string | null;
+        };
+        /**
          * Speed
          * @description The job's speed against one worker that has the job for itself and neither sends nor waits.
          */
@@ -6758,54 +6806,6 @@ export interface components {
             bytes: number;
         };
         /**
-         * Straggler
-         * @description A time in which a worker's mini-batches took at least twice as long as the median of the others'.
-         */
-        Straggler: {
-            /** Rank */
-            rank: number;
-            /**
-             * Label
-             * @example worker-5
-             */
-            label: string;
-            /**
-             * Factor
-             * @description Factor by which it is slower than the others in this time
-             */
-            factor: number;
-            /**
-             * Since
-             * Format: date-time
-             */
-            since: string;
-            /**
-             * From Start
-             * @description It was slow from its first mini-batches on
-             */
-            from_start: boolean;
-            /**
-             * Until
-             * @description null: it is slow now, or was when it ended
-             */
-            until: string | null;
-            /**
-             * Cause
-             * @description The part that makes most of the difference; several: none does; unknown: not measured
-             * @enum {string}
-             */
-            cause: "compute" | "data" | "send" | "wait" | "peer_wait" | "other" | "several" | "unknown";
-            /** Parts */
-            parts: components["schemas"]["StepPart"][];
-            /**
-             * Why
-             * @example Computing takes 0.35 s of a mini-batch, 0.05 s of the others'.
-             */
-            why: string;
-            /** Node */
-            node: string | null;
-        };
-        /**
          * StragglerRemedy
          * @description A change that would make the job end earlier. The job accepts this setting.
          */
@@ -6852,7 +6852,7 @@ export interface components {
              * Items
              * @description Slow workers of now first, then by rank and time
              */
-            items: components["schemas"]["Straggler"][];
+            items: components["schemas"]["SlowWorker"][];
             /**
              * Seconds
              * @description Seconds of the whole training as it is: measured if it has ended; null: not known

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from backend.metrics.charts.timings import CellSums
-from backend.stragglers.causes import Machine
+from backend.stragglers.causes import WorkerMachine
 from backend.stragglers.cells import WorkerCells, worker_cells
 from backend.stragglers.diagnosis import Measured
 from gradstream.spec import JobSpec
@@ -65,7 +65,7 @@ class Recording:
             "shares": {},
             "left": 0.0,
             "running": bool(self.pushes.keys() - ended.keys()),
-            "machines": {rank: Machine("here", False, 1, 1, 4.0, None, 4) for rank in self.pushes},
+            "machines": {rank: WorkerMachine("here", False, 1, 1, 4.0, None, 4) for rank in self.pushes},
             "silent": {},
         }
         known = {"spec": spec, "began": BEGAN, "width": width, "elapsed": self.elapsed, "ended": ended}

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from backend.stragglers.causes import Machine
+from backend.stragglers.causes import WorkerMachine
 from backend.stragglers.diagnosis import diagnose, nothing
 from backend.stragglers.gains import accepted
-from gradstream.api.stragglers import Straggler, Stragglers
+from gradstream.api.stragglers import SlowWorker, Stragglers
 from tests.unit.backend.recorded_pushes import BEGAN, Parts, Push, Recording, job, steady
 
 SHARE = 125
@@ -36,7 +36,7 @@ def told(recording: Recording, left: float = 0.0, spec: Any = None, **more: Any)
     return diagnose(recording.measured(spec or job(len(shares)), shares=shares, left=left, **more))
 
 
-def after(found: Straggler) -> tuple[float, float | None]:
+def after(found: SlowWorker) -> tuple[float, float | None]:
     """Its begin and end, in seconds after the start of training."""
     return found.since.timestamp() - BEGAN, found.until and found.until.timestamp() - BEGAN
 
@@ -178,18 +178,22 @@ def test_a_worker_that_makes_no_push_is_told_of_as_silent() -> None:
 @pytest.mark.parametrize(
     ("own", "share", "said"),
     [
-        (Machine("a", False, 4, 4, 2.0, None, 4), 0.4, "4 workers of this job share 2 physical cores of a."),
-        (Machine("a", False, 1, 1, 4.0, 9.5, 4), 0.4, "a is overloaded: 9.5 processes want to run on its 4 processors."),
-        (Machine("a", False, 1, 1, 4.0, 0.3, 4), 0.1, "So it probably waits inside of loss()"),
-        (Machine("a", False, 1, 1, 4.0, 3.0, 4), 0.4, "the measurements do not decide."),
-        (Machine("a", False, 1, 1, 4.0, 3.0, 4), 0.99, "a may be slower than the other machines"),
-        (Machine("b", False, 8, 8, 2.0, 9.5, 4), 0.1, "Other workers on b are not slow, so it probably waits inside of loss()"),
-        (Machine("b", False, 1, 1, 4.0, 3.0, 4), 0.99, "workers on the same machine are not slow"),
+        (WorkerMachine("a", False, 4, 4, 2.0, None, 4), 0.4, "4 workers of this job share 2 physical cores of a."),
+        (WorkerMachine("a", False, 1, 1, 4.0, 9.5, 4), 0.4, "a is overloaded: 9.5 processes want to run on its 4 processors."),
+        (WorkerMachine("a", False, 1, 1, 4.0, 0.3, 4), 0.1, "So it probably waits inside of loss()"),
+        (WorkerMachine("a", False, 1, 1, 4.0, 3.0, 4), 0.4, "the measurements do not decide."),
+        (WorkerMachine("a", False, 1, 1, 4.0, 3.0, 4), 0.99, "a may be slower than the other machines"),
+        (
+            WorkerMachine("b", False, 8, 8, 2.0, 9.5, 4),
+            0.1,
+            "Other workers on b are not slow, so it probably waits inside of loss()",
+        ),
+        (WorkerMachine("b", False, 1, 1, 4.0, 3.0, 4), 0.99, "workers on the same machine are not slow"),
     ],
 )
-def test_the_machine_is_the_cause_only_where_that_is_measured(own: Machine, share: float, said: str) -> None:
+def test_the_machine_is_the_cause_only_where_that_is_measured(own: WorkerMachine, share: float, said: str) -> None:
     recording = recorded(lambda _: {"compute": 7.0}, 100.0)
-    others = {rank: Machine("b", False, 1, 1, 4.0, None, 4) for rank in range(7)}
+    others = {rank: WorkerMachine("b", False, 1, 1, 4.0, None, 4) for rank in range(7)}
     on_core = {rank: recording.sums(rank, "compute", 100, 1.0) for rank in range(8)}
     for rank, sums in on_core.items():
         sums.total[:] = sums.count * (share if rank == 7 else 0.98)
@@ -200,7 +204,7 @@ def test_the_machine_is_the_cause_only_where_that_is_measured(own: Machine, shar
 
 
 def test_a_gpu_among_the_others_is_named() -> None:
-    machines = {rank: Machine("b", rank < 7, 1, 1, 4.0, None, 4) for rank in range(8)}
+    machines = {rank: WorkerMachine("b", rank < 7, 1, 1, 4.0, None, 4) for rank in range(8)}
     [slow] = told(recorded(lambda _: {"compute": 7.0}, 100.0), left=775.0, machines=machines).items
     assert slow.why.endswith("It computes on the CPU of b, and others on a GPU.")
 

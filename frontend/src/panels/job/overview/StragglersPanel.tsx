@@ -1,5 +1,5 @@
 import { Code, List, Stack, Text } from "@mantine/core"
-import type { Straggler, StragglerRemedy } from "@/client"
+import type { SlowWorker, StragglerRemedy } from "@/client"
 import { Loaded } from "@/components/messages/Loaded"
 import { Term } from "@/components/messages/Term"
 import { Panel } from "@/components/page/Panel"
@@ -30,7 +30,7 @@ export function StragglersPanel() {
   )
 }
 
-function Stragglers({ items }: { items: readonly Straggler[] }) {
+function Stragglers({ items }: { items: readonly SlowWorker[] }) {
   return (
     <List size="sm" spacing={4} mah={360} style={{ overflowY: "auto" }} tabIndex={0} aria-label="Slow workers">
       {items.map((item) => (
@@ -44,7 +44,7 @@ function Stragglers({ items }: { items: readonly Straggler[] }) {
 }
 
 /** From when to when it was slow. */
-function Span({ since, until, from_start }: Straggler) {
+function Span({ since, until, from_start }: SlowWorker) {
   const begin = from_start ? "its start" : <time dateTime={since}>{formatClock(since)}</time>
   if (until === null) return <>from {begin} on</>
   return (
