@@ -86,6 +86,8 @@ def _even_sentence(found: Measured) -> str:
     judged = [one for one in found.workers.values() if one.pushes.sum() >= 2]
     if len(judged) < 2:
         return "Fewer than two workers have pushed often enough to compare them."
+    if count == len(judged) == 2:
+        return "Both workers are about equally fast: neither takes twice as long as the other for its mini-batches."
     who = f"All {count} workers" if len(judged) == count else f"The {len(judged)} workers that have pushed often enough"
     return f"{who} are about equally fast: none takes twice as long as the others for its mini-batches."
 
