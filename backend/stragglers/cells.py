@@ -1,7 +1,8 @@
 """Pushes of each worker, and the parts of their times, in equal cells of time. Pure.
 
-A push is reported when it is done. One that took longer than a cell leaves cells without a report, so it is spread evenly over the
-cells from the report before on. A push that is at work is taken for one that ends now, or after the usual time if that is later."""
+A push is reported when it is done. It counts evenly over the time since the report before, so one that takes several cells leaves
+none empty. The duration of a worker's first push is not known, so that one does not count. A push that is at work is taken for one
+that ends now, or after the usual time if that is later."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ from backend.metrics.store.points import Array
 
 PARTS = ("compute", "data", "send", "wait", "peer_wait")
 """The parts of a push that are measured. `compute` is without `peer_wait` here."""
-_USUAL = 3
-"""Last cells with a report whose pushes say what is usual."""
+_USUAL = 5
+"""Last pushes that say what is usual."""
 
 
 @dataclass(frozen=True)
@@ -58,74 +59,64 @@ class WorkerCells:
 
 
 def worker_cells(
-    sums: Mapping[str, CellSums], start: float, width: float, steps: float, ended: float | None, away: Sequence[tuple[float, float]]
+    sums: Mapping[str, CellSums],
+    edges: Array,
+    steps: float,
+    ended: float | None,
+    away: Sequence[float],
 ) -> WorkerCells | None:
-    """`sums`: of one worker by part. `ended`: when it left for good; None: it trains. `away`: times between the end of an
-    incarnation and the start of the next. None: it has not made a push yet."""
+    """`sums`: of one worker by part. `edges`: of the cells. `ended`: when it left for good; None: it trains. `away`: when an
+    incarnation of it ended that another one followed. None: it has not made a push yet."""
     if "compute" not in sums:
         return None
-    made = sums["compute"]
-    count = made.count.copy()
-    edges = start + width * np.arange(len(count) + 1)
-    present = np.clip((edges[1:] - made.began) / width, 0, 1)
-    if ended is not None:
-        present = np.minimum(present, np.clip((ended - edges[:-1]) / width, 0, 1))
-    began = int(np.argmax(count > 0))
-    count[began] -= 1  # the duration of its first push is not known
-    totals = {name: one.total.copy() for name, one in sums.items()}
-    for name, one in sums.items():
-        totals[name][int(np.argmax(one.count > 0))] -= one.first
-    gone = _cells_away(count, edges, away, began)
-    present[gone] = 0.0
-    spread = _spread(made.count, gone, began)
-    parts = {name: _apply(spread, totals.get(name, np.zeros(len(count)))) for name in PARTS}
+    width, made = float(edges[1] - edges[0]), sums["compute"]
+    times, counts = made.times, made.counts.astype(float)
+    present = _overlap(edges, times[0], np.inf if ended is None else max(ended, times[-1]))
+    for at in away:
+        times, counts, back = _without_push(times, counts, at)
+        present -= np.minimum(present, _overlap(edges, at, back))
+    if ended is None and edges[-1] > times[-1]:
+        gap, usual = edges[-1] - times[-1], _usual_pause(times, counts)
+        times = np.append(times, edges[-1])
+        counts = np.append(counts, counts[-1] + (min(1.0, gap / usual) if usual else 0.0))
+    done = np.interp(edges, times, counts)
+    pushes = np.where(present > 0, np.diff(done), 0.0)
+    parts = {
+        name: np.where(present > 0, np.diff(_sum_of(sums[name], done)), 0.0) if name in sums else np.zeros(len(pushes))
+        for name in PARTS
+    }
     parts["compute"] = np.maximum(0.0, parts["compute"] - parts["peer_wait"])
-    pushes = _apply(spread, count)
-    if ended is None and spread and spread[-1][1] < len(count):
-        _fill_at_work(pushes, parts, present, width, spread)
     return WorkerCells(pushes, present, parts, width, steps)
 
 
-def _fill_at_work(
-    pushes: Array, parts: Mapping[str, Array], present: Array, width: float, spread: Sequence[tuple[int, int]]
-) -> None:
-    """Fill the cells after the last report, if the worker is there. The last pushes say what is usual."""
-    since, before = spread[-1][1], spread[max(0, len(spread) - _USUAL)][0]
-    seconds, made = float(present[since:].sum()) * width, float(pushes[before:since].sum())
-    if not seconds or not made:
-        return
-    usual = float(present[before:since].sum()) * width / made
-    share = present[since:] * width / max(seconds, usual)
-    pushes[since:] = share
-    for values in parts.values():
-        values[since:] = share * float(values[before:since].sum()) / made
-
-
-def _cells_away(count: Array, edges: Array, away: Sequence[tuple[float, float]], began: int) -> Array:
-    """Mark the cells without a push from the end of an incarnation to the first push of the next."""
-    gone = np.zeros(len(count), bool)
-    for ended, _ in away:
-        cell = int(np.searchsorted(edges, ended, side="right")) - 1
-        after = np.flatnonzero(count[cell + 1 :]) if cell >= began else np.zeros(0, int)
-        last = cell + 1 + int(after[0]) if len(after) else len(count)
-        gone[max(cell + 1, 0) : last] = cell >= began
-    return gone
-
-
-def _spread(count: Array, gone: Array, began: int) -> list[tuple[int, int]]:
-    """Return the ranges of cells that the reports of one cell cover."""
-    found, since = [], began
-    for cell in range(began, len(count)):
-        if gone[cell]:
-            since = cell + 1
-        elif count[cell]:
-            found.append((since, cell + 1))
-            since = cell + 1
+def _overlap(edges: Array, begin: float, end: float) -> Array:
+    """Return the share of each cell that lies between these times."""
+    found: Array = np.clip(np.minimum(edges[1:], end) - np.maximum(edges[:-1], begin), 0, None) / (edges[1] - edges[0])
     return found
 
 
-def _apply(ranges: Sequence[tuple[int, int]], values: Array) -> Array:
-    found = np.zeros(len(values))
-    for first, after in ranges:
-        found[first:after] = values[after - 1] / (after - first)
+def _without_push(times: Array, counts: Array, at: float) -> tuple[Array, Array, float]:
+    """Let no push be made from this time until the first push after it, which is the third value."""
+    place = int(np.searchsorted(times, at, side="right"))
+    if place == 0:
+        return times, counts, at
+    if place == len(times):
+        return times, counts, np.inf
+    before = max(counts[place - 1], counts[place] - 1)
+    return np.insert(times, place, at), np.insert(counts, place, before), float(times[place])
+
+
+def _usual_pause(times: Array, counts: Array) -> float:
+    """Return the seconds of the last pushes; 0: there was one."""
+    before = max(counts[0], counts[-1] - _USUAL)
+    pushes = float(counts[-1] - before)
+    return float(times[-1] - np.interp(before, counts, times)) / pushes if pushes else 0.0
+
+
+def _sum_of(part: CellSums, done: Array) -> Array:
+    """Return the sum of a part over so many pushes. One at work is like the last ones."""
+    before = max(part.counts[0], part.counts[-1] - _USUAL)
+    pushes = float(part.counts[-1] - before)
+    usual = float(part.sums[-1] - np.interp(before, part.counts, part.sums)) / pushes if pushes else 0.0
+    found: Array = np.interp(done, np.append(part.counts, part.counts[-1] + 1), np.append(part.sums, part.sums[-1] + usual))
     return found

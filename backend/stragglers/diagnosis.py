@@ -12,7 +12,7 @@ from backend.stragglers import causes, wording
 from backend.stragglers.causes import CoreShares, WorkerMachine
 from backend.stragglers.cells import WorkerCells
 from backend.stragglers.gains import Gains, RecordedTraining, crowded, gains
-from backend.stragglers.periods import SlowPeriod, mean_of, means_of_others, slow_periods
+from backend.stragglers.periods import SlowPeriod, means_of_others, slow_periods
 from gradstream.api.stragglers import SlowWorker, StragglerRemedy, Stragglers
 from gradstream.spec import JobSpec
 
@@ -93,8 +93,8 @@ def _even_sentence(found: Measured) -> str:
 
 
 def _straggler(period: SlowPeriod, found: Measured, others: Sequence[WorkerMachine], *, from_start: bool, over: bool) -> SlowWorker:
-    one, cells, rank = found.workers[period.rank], period.cells, period.rank
-    parts = causes.parts_of(mean_of(one, cells) or {}, means_of_others(found.workers, rank, cells))
+    one, cells, rank = found.workers[period.rank], period.inner, period.rank
+    parts = causes.parts_of(one.mean(cells) or {}, means_of_others(found.workers, rank, cells))
     cause = causes.cause_of(parts, held=not found.spec.effective_gate.never_holds)
     silent = None if over else found.silent.get(rank)
     own = found.machines.get(rank)
@@ -124,7 +124,7 @@ def _core_shares(period: SlowPeriod, found: Measured) -> CoreShares:
 
 def _mean(sums: CellSums, period: SlowPeriod) -> float | None:
     """Over the period, or over all where it has no point there."""
-    for cells in (period.cells, slice(None)):
+    for cells in (period.inner, slice(None)):
         if count := float(sums.count[cells].sum()):
             return float(sums.total[cells].sum()) / count
     return None
@@ -142,7 +142,10 @@ def _verdict(items: list[SlowWorker], found: Measured) -> str:
         )
     item = told[0]
     begin = "its start" if item.from_start else wording.duration(_after(item.since, found))
-    verb, slower = "is" if still else "was", f"{_times(item.factor)} slower than the other workers"
+    verb, slower = (
+        "is" if still else "was",
+        f"{_times(item.factor)} slower than the other worker{'s' * (found.spec.roles.worker.count > 2)}",
+    )
     if still:
         return f"{item.label} {verb} {slower}, {'from its start' if item.from_start else f'since {begin} after the start'}."
     if item.until is None:

@@ -38,9 +38,8 @@ class SlowPeriod:
     """The cell after its last."""
     factor: float
 
-    @property
-    def cells(self) -> slice:
-        return slice(self.first, self.after)
+    inner: slice
+    """Its cells without those at its ends, in which it was slow for a part of the time."""
 
 
 def slow_periods(workers: Mapping[int, WorkerCells]) -> list[SlowPeriod]:
@@ -55,15 +54,22 @@ def slow_periods(workers: Mapping[int, WorkerCells]) -> list[SlowPeriod]:
             begin, end = _refined(single[place], first, after)
             if end - begin < _LEAST:
                 continue
-            factor = factor_in(judged, rank, slice(begin, end))
+            inner = _inner(judged[rank], begin, end)
+            factor = factor_in(judged, rank, inner)
             if judged[rank].seconds[begin:end].sum() >= _SECONDS and factor >= SLOW:
-                found.append(SlowPeriod(rank, begin, end, factor))
+                found.append(SlowPeriod(rank, begin, end, factor, inner))
     return found
+
+
+def _inner(one: WorkerCells, first: int, after: int) -> slice:
+    there = np.flatnonzero(one.present)
+    return slice(first + (first > there[0]), after - (after <= there[-1]))
 
 
 def factor_in(workers: Mapping[int, WorkerCells], rank: int, cells: slice) -> float:
     """Return how many times as long as the others' the mini-batches of a worker take in these cells."""
-    mine, others = _costs(workers[rank], cells), [_costs(one, cells) for number, one in workers.items() if number != rank]
+    others = [_costs(mean_of(one, cells)) for number, one in workers.items() if number != rank]
+    mine = _costs(workers[rank].mean(cells))
     factors = [0.0]
     for kind in (0, 1):
         typical = _median([cost[kind] for cost in others if cost])
@@ -78,12 +84,11 @@ def means_of_others(workers: Mapping[int, WorkerCells], rank: int, cells: slice)
 
 
 def mean_of(one: WorkerCells, cells: slice) -> dict[str, float] | None:
-    """Return the means of a worker in these cells, or of its whole time if it is not there."""
+    """Return the means of a worker in these cells, or of its whole time if it makes less than one push there."""
     return one.mean(cells) if one.pushes[cells].sum() >= 1 else one.mean(slice(None))
 
 
-def _costs(one: WorkerCells, cells: slice) -> tuple[float, float] | None:
-    mean = mean_of(one, cells)
+def _costs(mean: dict[str, float] | None) -> tuple[float, float] | None:
     return (mean["whole"], sum(mean[name] for name in ("compute", "data", "send", "peer_wait"))) if mean else None
 
 

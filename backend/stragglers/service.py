@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from uuid import UUID
 
+import numpy as np
 from sqlalchemy.orm import Session
 
 from backend.jobs import repository as job_rows
 from backend.jobs import service as jobs
 from backend.jobs.models import ProcessRow
 from backend.metrics.charts.timings import CellSums, sum_in_cells
+from backend.metrics.store.points import Array
 from backend.nodes import service as nodes
 from backend.progress.attempt_span import AttemptSpan
 from backend.progress.state import Folded
@@ -46,6 +47,15 @@ class _Axis:
         count = max(1, min(most, int(span.seconds / _SHORTEST)))
         return cls(span.began, span.seconds / count, count)
 
+    @property
+    def end(self) -> float:
+        return self.start + self.width * self.count
+
+    @property
+    def edges(self) -> Array:
+        found: Array = np.linspace(self.start, self.end, self.count + 1)
+        return found
+
 
 def stragglers(session: Session, job_id: UUID) -> Stragglers:
     """Raises: NotFound."""
@@ -57,8 +67,7 @@ def stragglers(session: Session, job_id: UUID) -> Stragglers:
     if spec.roles.worker.count < 2 or span.seconds <= 0:
         return diagnosis.nothing(job.attempt, spec, "No worker has made two pushes yet.")
     axis = _Axis.of(span, spec.roles.worker.count)
-    end = axis.start + axis.width * axis.count
-    sums = sum_in_cells(session, job_id, job.attempt, list(_METRICS), axis.start, end, axis.count)
+    sums = sum_in_cells(session, job_id, job.attempt, list(_METRICS), axis.start, axis.end, axis.count)
     if not sums and kept.summaries.processes:
         return diagnosis.nothing(job.attempt, spec, "The recorded times are not stored any more.")
     rows = [row for row in job_rows.processes(session, job_id, job.attempt) if row.role == "worker"]
@@ -99,20 +108,16 @@ def _workers(
         summary = kept.summaries.worker(rank)
         steps = summary.steps / summary.pushes if summary and summary.steps else 1.0
         parts.pop("on_core", None)
-        cells = worker_cells(parts, axis.start, axis.width, steps, kept.remaining.left.get(rank), _away(rank, rows))
+        cells = worker_cells(parts, axis.edges, steps, kept.remaining.left.get(rank), _away(rank, rows))
         if cells is not None:
             found[rank] = cells
     return found
 
 
-def _away(rank: int, rows: Sequence[ProcessRow]) -> list[tuple[float, float]]:
-    """The times between the end of an incarnation and the start of the next."""
+def _away(rank: int, rows: Sequence[ProcessRow]) -> list[float]:
+    """Return when an incarnation of a worker ended that another one followed, in seconds since the epoch."""
     mine = sorted((row for row in rows if row.rank == rank), key=lambda row: row.incarnation)
-    return [
-        (row.ended_at.timestamp(), then.started_at.timestamp() if then.started_at else row.ended_at.timestamp())
-        for row, then in pairwise(mine)
-        if row.ended_at
-    ]
+    return [row.ended_at.timestamp() for row in mine[:-1] if row.ended_at]
 
 
 def _machines(

@@ -57,14 +57,16 @@ def test_a_worker_that_is_slow_for_a_while_is_told_of_with_both_ends(running: Ru
     [slow] = found["items"]
     assert (slow["rank"], slow["cause"], slow["from_start"], slow["until"]) == (1, "compute", True, None)
     assert slow["factor"] == pytest.approx(4, rel=0.05)
-    assert found["message"] == "worker-1 is 4 times slower than the other workers, from its start."
+    assert found["message"] == "worker-1 is 4 times slower than the other worker, from its start."
     assert found["ideal"] == pytest.approx(2 * SHARE / 2.5, rel=0.03)
     assert found["lost_at_end"] == pytest.approx(SHARE / 0.5 - SHARE / 2, rel=0.03)
     send(platform, running, "worker-0.0", 2, pushes(0, 2.0, 50, 180, 101))
     send(platform, running, "worker-1.0", 2, pushes(1, 2.0, 50, 180, 26))
     [over] = look(running)["items"]
     assert over["until"] is not None
-    kinds = [(event["kind"], event["message"][:28]) for event in running.items("events") if event["kind"] in ("warning", "resolved")]
+    kinds = [
+        (event["kind"], event["message"][:28]) for event in running.items("events") if event["kind"] in ("warning", "resolved")
+    ]
     assert kinds == [("warning", "worker-1 is 4 times slower t"), ("resolved", "worker-1 is no longer slow: ")]
 
 

@@ -74,7 +74,7 @@ class Recording:
     def _cells(self, rank: int, count: int, width: float, ended: float | None, away: Any) -> WorkerCells | None:
         names = {name for _, parts in self.pushes[rank] for name in parts} | {"compute"}
         sums = {name: self.sums(rank, name, count, width) for name in names}
-        return worker_cells(sums, BEGAN, width, 1.0, ended, away) if self.pushes[rank] else None
+        return worker_cells(sums, BEGAN + width * np.arange(count + 1), 1.0, ended, away) if self.pushes[rank] else None
 
     def sums(self, rank: int, name: str, count: int, width: float) -> CellSums:
         made, total = np.zeros(count), np.zeros(count)
@@ -82,4 +82,6 @@ class Recording:
             cell = min(count - 1, int((time - BEGAN) / width))
             made[cell] += 1
             total[cell] += parts.get(name, 0.0)
-        return CellSums(made, total, self.pushes[rank][0][0], self.pushes[rank][0][1].get(name, 0.0))
+        times = np.array([time for time, _ in self.pushes[rank]])
+        values = np.array([parts.get(name, 0.0) for _, parts in self.pushes[rank]])
+        return CellSums(made, total, times, np.arange(1, len(times) + 1), values.cumsum())

@@ -84,9 +84,9 @@ def test_a_training_that_has_ended_is_told_of_in_the_past() -> None:
 def test_slow_from_the_middle_on() -> None:
     found = told(recorded(lambda at: {"compute": 1.0 if at < 60 else 7.0}, 120.0), left=395.0)
     [slow] = found.items
-    assert after(slow) == (pytest.approx(60.7, abs=1), None)
+    assert after(slow) == (pytest.approx(60.45, abs=1), None)
     assert (slow.from_start, slow.factor) == (False, pytest.approx(7))
-    assert found.message == "worker-7 is 7 times slower than the other workers, since 61 s after the start."
+    assert found.message == "worker-7 is 7 times slower than the other workers, since 60 s after the start."
     demand = next(remedy for remedy in found.remedies if remedy.setting)
     assert demand.seconds == pytest.approx(60 + (1000 - 480) / (7 + 1 / 7), rel=0.01)
 
@@ -94,8 +94,8 @@ def test_slow_from_the_middle_on() -> None:
 def test_slow_for_a_while_and_not_any_more() -> None:
     found = told(recorded(lambda at: {"compute": 7.0 if 20 < at < 50 else 1.0}, 100.0), left=55.0)
     [slow] = found.items
-    assert after(slow) == (pytest.approx(21, abs=1), pytest.approx(56, abs=1))
-    assert found.message == "worker-7 was 7 times slower than the other workers, from 21 s to 56 s of training. It is not slow now."
+    assert after(slow) == (pytest.approx(20.45, abs=1), pytest.approx(55.45, abs=1))
+    assert found.message == "worker-7 was 7 times slower than the other workers, from 20 s to 56 s of training. It is not slow now."
     assert found.lost_at_end == pytest.approx(30, abs=1), "five mini-batches took 35 s"
     assert all(remedy.setting for remedy in found.remedies), "there is none to stop"
 
@@ -161,7 +161,7 @@ def test_a_process_that_was_away_is_no_straggler() -> None:
     before, then = steady(even, 40), steady(even, SHARE, begin=90.0, until=120.0)
     pushes = {rank: steady(even, SHARE, until=120.0) for rank in range(3)} | {3: [*before, *then]}
     recording = Recording(pushes, 120.0, {})
-    assert told(recording, left=55.0, away={3: [(BEGAN + 41, BEGAN + 88)]}).items == []
+    assert told(recording, left=55.0, away={3: [BEGAN + 41]}).items == []
     [slow] = told(recording, left=55.0).items
     assert slow.cause == "other", "without a restart it is not known what took so long"
 
