@@ -18,13 +18,17 @@ _REASONS = tuple(metric.name.removeprefix("ledger/") for metric in REASONS)
 _LOWER = ("loss", "error", "perplexity")
 
 
-def workers(found: ProcessSummaries, axis: AttemptSpan, slow: Mapping[int, float]) -> list[WorkerLoad]:
-    """By rank."""
+def workers(
+    found: ProcessSummaries, axis: AttemptSpan, slow: Mapping[int, float], recovering: Mapping[int, float]
+) -> list[WorkerLoad]:
+    """By rank. `recovering`: seconds for which a worker had no process, by rank."""
     clocks = {rank: account["pushed"] for rank, account in found.ledger.items() if "pushed" in account}
     fastest = max(clocks.values(), default=0)
     ranked = {int(label.removeprefix(_WORKER)): one for label, one in found.processes.items() if label.startswith(_WORKER)}
     return [
-        _worker(rank, ranked[rank], clocks.get(rank), fastest, axis).model_copy(update={"slower": slow.get(rank) or None})
+        _worker(rank, ranked[rank], clocks.get(rank), fastest, axis).model_copy(
+            update={"slower": slow.get(rank) or None, "recovering": recovering.get(rank, 0.0)}
+        )
         for rank in sorted(ranked)
     ]
 
@@ -44,6 +48,7 @@ def _worker(rank: int, one: ProcessSummary, clock: int | None, fastest: int, axi
         before=max(0.0, one.began - axis.began) if one.began and axis.began else 0.0,
         ended=max(0.0, axis.ended - axis.left[rank]) if rank in axis.left else 0.0,
         slower=None,
+        recovering=0.0,
         sent_per_second=_per_second(one, "sent"),
         received_per_second=_per_second(one, "received"),
         cpu=one.last.get("cpu"),

@@ -47,10 +47,21 @@ def overview(session: Session, job_id: UUID) -> Overview:
         best=loads.best(found, spec, job.started_at),
         speed=_speed(job, spec, live, processes),
         seconds=axis.seconds,
-        workers=loads.workers(here, axis, live.slow),
+        workers=loads.workers(here, axis, live.slow, _recovering(job, processes)),
         servers=loads.servers(here, live.figures.loads()),
         ledger=loads.ledger(found.ledger),
     )
+
+
+def _recovering(job: JobRow, processes: Sequence[ProcessRow]) -> dict[int, float]:
+    """Return the seconds from the end of each worker's processes until the next ones ran, by rank."""
+    rows = sorted((row for row in processes if row.role == "worker" and row.attempt == job.attempt), key=lambda row: row.incarnation)
+    found: dict[int, float] = {}
+    for rank in {row.rank for row in rows}:
+        for row, then in pairwise(row for row in rows if row.rank == rank):
+            if row.ended_at and then.started_at:
+                found[rank] = found.get(rank, 0.0) + max(0.0, (then.started_at - row.ended_at).total_seconds())
+    return found
 
 
 def _speed(job: JobRow, spec: JobSpec, kept: Folded, processes: Sequence[ProcessRow]) -> Speed | None:

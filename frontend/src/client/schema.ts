@@ -7519,6 +7519,11 @@ export interface components {
              */
             ended: number;
             /**
+             * Recovering
+             * @description Seconds from the end of a process of it until the next one ran
+             */
+            recovering: number;
+            /**
              * Slower
              * @description Factor by which it is slower than the others; null: it is not slow
              */
