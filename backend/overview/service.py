@@ -55,7 +55,8 @@ def overview(session: Session, job_id: UUID) -> Overview:
 
 def _recovering(job: JobRow, processes: Sequence[ProcessRow]) -> dict[int, float]:
     """Return the seconds from the end of each worker's processes until the next ones ran, by rank."""
-    rows = sorted((row for row in processes if row.role == "worker" and row.attempt == job.attempt), key=lambda row: row.incarnation)
+    mine = (row for row in processes if row.role == "worker" and row.attempt == job.attempt)
+    rows = sorted(mine, key=lambda row: row.incarnation)
     found: dict[int, float] = {}
     for rank in {row.rank for row in rows}:
         for row, then in pairwise(row for row in rows if row.rank == rank):
