@@ -33,6 +33,7 @@ from backend.platform import Platform
 from backend.scheduler.endpoints import router as plans
 from backend.schemas import Health
 from backend.storage.endpoints import router as storage
+from backend.stragglers.endpoints import router as stragglers
 from backend.stream.endpoints import router as streams
 from backend.stream.feeds import Feeds
 from backend.stream.list_feed import ListFeed
@@ -77,7 +78,7 @@ def routes() -> FastAPI:
     for router in (health, sign_in):
         app.include_router(router, prefix=PREFIX)
     # streams before jobs: /jobs/stream is not the job named "stream"
-    first = (streams, users, plans, submission, jobs, overview)
+    first = (streams, users, plans, submission, jobs, overview, stragglers)
     for router in (*first, logs, metrics, artifacts, tables, bundles, nodes, storage, catalogue, compare):
         app.include_router(router, prefix=PREFIX, dependencies=[Depends(current_caller)], responses=problems.DESCRIBED)
     for router in (agent, process):

@@ -43,6 +43,8 @@ PLAIN = Bound("requests", 8, 248, until_sent=False)
 """Fewer than the API has connections to Postgres, so that no caller takes all of them."""
 COMPUTING = Bound("requests with a job file", 2, 30, in_all=2, until_sent=False)
 """They compute. More than a few at a time would keep the interpreter from all others, whoever sends them."""
+DIAGNOSING = Bound("diagnoses", 2, 30, in_all=2, until_sent=False)
+"""They read the times of all pushes of a job and compute with them."""
 HEAVY = Bound("heavy requests", 2, 30, in_all=2)
 """They read much. A bound of its own is on pieces that are computed while they are sent (`backend/web/chunks.py`)."""
 UPLOADING = Bound("uploads", 4, 28)
@@ -93,6 +95,7 @@ RULES = (
     Rule("GET", "/jobs/*/logs/download", Who.USER, _SMALL, HEAVY),
     Rule("GET", "/jobs/*/metrics", Who.USER, _SMALL, HEAVY),
     Rule("GET", "/jobs/*/metrics/export", Who.USER, _SMALL, HEAVY),
+    Rule("GET", "/jobs/*/stragglers", Who.USER, _SMALL, DIAGNOSING),
     Rule("GET", "/storage", Who.USER, _SMALL, HEAVY),
     Rule("POST", "/storage/collect", Who.USER, _SMALL, HEAVY),
     Rule("GET", "/compare/target", Who.USER, _SMALL, HEAVY),

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from backend.overview.schemas import BestMetric, PeerLoad, PushOutcomes, ServerLoad, WorkerLoad
+from backend.progress.attempt_span import AttemptSpan
 from gradstream.metrics import CATALOGUE, REASONS
 from gradstream.progress.exchange import ShardLoad
 from gradstream.progress.process_summary import ProcessSummaries, ProcessSummary
@@ -18,14 +18,20 @@ _REASONS = tuple(metric.name.removeprefix("ledger/") for metric in REASONS)
 _LOWER = ("loss", "error", "perplexity")
 
 
-def workers(found: ProcessSummaries, axis: AttemptSpan, slow: Mapping[int, float]) -> list[WorkerLoad]:
-    """By rank."""
+def workers(
+    found: ProcessSummaries, axis: AttemptSpan, slow: Mapping[int, float], recovering: Mapping[int, float]
+) -> list[WorkerLoad]:
+    """By rank. `recovering`: seconds for which a worker had no process, by rank."""
     clocks = {rank: account["pushed"] for rank, account in found.ledger.items() if "pushed" in account}
     fastest = max(clocks.values(), default=0)
     ranked = {int(label.removeprefix(_WORKER)): one for label, one in found.processes.items() if label.startswith(_WORKER)}
     return [
         _worker(rank, ranked[rank], clocks.get(rank), fastest, axis).model_copy(
-            update={"slower": slow.get(rank) or None, "peers": _peers(found, f"{_WORKER}{rank}/")}
+            update={
+                "slower": slow.get(rank) or None,
+                "recovering": recovering.get(rank, 0.0),
+                "peers": _peers(found, f"{_WORKER}{rank}/"),
+            }
         )
         for rank in sorted(ranked)
     ]
@@ -62,6 +68,7 @@ def _worker(rank: int, one: ProcessSummary, clock: int | None, fastest: int, axi
         before=max(0.0, one.began - axis.began) if one.began and axis.began else 0.0,
         ended=max(0.0, axis.ended - axis.left[rank]) if rank in axis.left else 0.0,
         slower=None,
+        recovering=0.0,
         sent_per_second=_per_second(one, "sent"),
         received_per_second=_per_second(one, "received"),
         cpu=one.last.get("cpu"),
@@ -70,27 +77,6 @@ def _worker(rank: int, one: ProcessSummary, clock: int | None, fastest: int, axi
         gpu_memory=_whole(one, "gpu_memory"),
         peers=[],
     )
-
-
-@dataclass(frozen=True, slots=True)
-class AttemptSpan:
-    """The time that all workers of an attempt share, in seconds since the epoch; 0: not yet."""
-
-    began: float
-    ended: float
-    left: Mapping[int, float]
-    """When workers left for good, by rank."""
-
-    @classmethod
-    def of(cls, found: ProcessSummaries, began: float, left: Mapping[int, float]) -> AttemptSpan:
-        """It ends when the last worker has left, or with the last that was heard of one."""
-        heard = {label: one for label, one in found.processes.items() if label.startswith(_WORKER)}
-        over = bool(heard) and all(int(label.removeprefix(_WORKER)) in left for label in heard)
-        return cls(began, max(left.values() if over else (one.at for one in heard.values()), default=began), left)
-
-    @property
-    def seconds(self) -> float:
-        return max(0.0, self.ended - self.began) if self.began else 0.0
 
 
 def servers(found: ProcessSummaries, shards: Sequence[ShardLoad]) -> list[ServerLoad]:

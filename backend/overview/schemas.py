@@ -106,6 +106,7 @@ class WorkerLoad(Schema):
     wait: float
     before: float = Field(description="Seconds from the start of training until its first push")
     ended: float = Field(description="Seconds between its end and now, or the end of the last worker")
+    recovering: float = Field(description="Seconds from the end of a process of it until the next one ran")
     slower: float | None = Field(description="Factor by which it is slower than the others; null: it is not slow")
     sent_per_second: float | None = Field(description="Bytes of vectors sent, per second")
     received_per_second: float | None

@@ -20,6 +20,7 @@ from backend.overview.effective import effective_values
 from backend.overview.schemas import AttemptOverview, Cost, Overview, ProcessFailure, Speed
 from backend.overview.shortest import shortest
 from backend.overview.speedup import Seat, speed
+from backend.progress.attempt_span import AttemptSpan
 from backend.progress.state import Folded
 from gradstream.api.jobs import Config
 from gradstream.api.statuses import AttemptStatus
@@ -37,7 +38,7 @@ def overview(session: Session, job_id: UUID) -> Overview:
     attempts, processes = job_rows.attempts(session, job_id), job_rows.processes(session, job_id)
     live = kept if kept.attempt == job.attempt else Folded(summaries=ProcessSummaries(ledger=found.ledger))
     here, begun = live.summaries, live.throughput.began
-    axis = loads.AttemptSpan.of(here, begun[0] if begun else 0.0, live.remaining.left)
+    axis = AttemptSpan.of(here, begun[0] if begun else 0.0, live.remaining.left)
     checkpoints = job_rows.events(session, job_id, kinds=[EventKind.CHECKPOINT]) if len(attempts) > 1 else []
     return Overview(
         attempt=job.attempt,
@@ -46,10 +47,22 @@ def overview(session: Session, job_id: UUID) -> Overview:
         best=loads.best(found, spec, job.started_at),
         speed=_speed(job, spec, live, processes),
         seconds=axis.seconds,
-        workers=loads.workers(here, axis, live.slow),
+        workers=loads.workers(here, axis, live.slow, _recovering(job, processes)),
         servers=loads.servers(here, live.figures.loads()),
         ledger=loads.ledger(found.ledger),
     )
+
+
+def _recovering(job: JobRow, processes: Sequence[ProcessRow]) -> dict[int, float]:
+    """Return the seconds from the end of each worker's processes until the next ones ran, by rank."""
+    mine = (row for row in processes if row.role == "worker" and row.attempt == job.attempt)
+    rows = sorted(mine, key=lambda row: row.incarnation)
+    found: dict[int, float] = {}
+    for rank in {row.rank for row in rows}:
+        for row, then in pairwise(row for row in rows if row.rank == rank):
+            if row.ended_at and then.started_at:
+                found[rank] = found.get(rank, 0.0) + max(0.0, (then.started_at - row.ended_at).total_seconds())
+    return found
 
 
 def _speed(job: JobRow, spec: JobSpec, kept: Folded, processes: Sequence[ProcessRow]) -> Speed | None:

@@ -104,9 +104,10 @@ def _find_slow(kept: Folded) -> Found:
 def _describe_slow(kept: Folded, gate: Gate, found: Found) -> Iterator[Alert]:
     for rank, factor in sorted(found.items()):
         finished = 0 if rank in kept.remaining.left else len(kept.remaining.left)
+        part = alerts.longest_part(rank, kept.summaries, gate)
         how = {"follows": kept.passes.follows, "dealt": bool(kept.remaining.dealt)}
-        sentence = alerts.slow_sentence(rank, factor, gate, finished, len(kept.remaining.shares), **how)
-        yield Alert(sentence, _SERVER, {"rank": rank, "slower": factor})
+        sentence = alerts.slow_sentence(rank, factor, gate, finished, len(kept.remaining.shares), part=part, **how)
+        yield Alert(sentence, _SERVER, {"rank": rank, "slower": factor, "part": part})
 
 
 def _describe_dropping(kept: Folded, gate: Gate, found: Found) -> Iterator[Alert]:

@@ -12,6 +12,7 @@ from uuid import UUID
 from gradstream.api.charts import Chart, MetricBatch, Targets
 from gradstream.api.history import Artifact, Event, LogChunk, StreamEvent
 from gradstream.api.jobs import Config, Job
+from gradstream.api.stragglers import Stragglers
 from gradstream.client.connection import ApiConnection, JobReference
 from gradstream.client.metric_points import MetricPoints
 from gradstream.errors import NotFound
@@ -36,6 +37,10 @@ class Reading(ApiConnection):
     def config(self, job: JobReference) -> Config:
         """Return the job file as it was sent and as the platform reads it."""
         return Config.model_validate(self._transport.json("GET", f"jobs/{self._id(job)}/config"))
+
+    def stragglers(self, job: JobReference) -> Stragglers:
+        """Return the slow workers of the newest attempt: since when, why, what they cost, and what would help."""
+        return Stragglers.model_validate(self._transport.json("GET", f"jobs/{self._id(job)}/stragglers"))
 
     def events(
         self, job: JobReference, *, kinds: Sequence[EventKind | str] = (), after: int = 0, limit: int | None = None

@@ -12,6 +12,14 @@ Cost = Callable[[ProcessSummary], float]
 
 _SLOW, _NOT_SLOW = 2.0, 1.5
 """Times slower than the others at which an alert names a worker; and below which the alert ends."""
+_PARTS = {
+    "compute": "Computing",
+    "data": "Waiting for mini-batches",
+    "send": "Sending pushes",
+    "wait": "Waiting for responses of the servers",
+}
+_MOST = 0.6
+"""Share of the difference to the others from which on one part of a mini-batch is the cause."""
 _CHANGED = 1.2
 """A factor that changes by less stays as it was, so that the sentence does not change with each report."""
 _PUSHES = 3
@@ -53,6 +61,25 @@ def _busy(one: ProcessSummary) -> float:
     return sum(one.sums.get(part, 0.0) for part in ("compute", "data", "send")) / one.steps
 
 
+def longest_part(rank: int, found: ProcessSummaries, gate: Gate) -> str | None:
+    """Return the part of a mini-batch that makes most of a slow worker's difference to the others. None: none does.
+
+    Where a gate holds workers back, a wait is no sign of a slow exchange."""
+    one = found.worker(rank)
+    others = [other for label, other in found.processes.items() if label.startswith("worker-") and other is not one and other.steps]
+    if one is None or not one.steps or not others:
+        return None
+    names = [name for name in _PARTS if name != "wait" or gate.never_holds]
+    more = {name: _mean(one, name) - median(_mean(other, name) for other in others) for name in names}
+    more = {name: seconds for name, seconds in more.items() if seconds > 0}
+    name = max(more, key=lambda name: more[name], default=None)
+    return name if name and more[name] >= _MOST * sum(more.values()) else None
+
+
+def _mean(one: ProcessSummary, part: str) -> float:
+    return one.sums.get(part, 0.0) / one.steps
+
+
 def slow_sentence(
     rank: int,
     factor: float,
@@ -60,17 +87,20 @@ def slow_sentence(
     finished: int,
     workers: int,
     *,
+    part: str | None = None,
     follows: bool = False,
     dealt: bool = False,
     on_platform: bool = True,
 ) -> str:
-    """`finished`: workers that have trained all of their shares while this one still trains; 0 if it has ended, too.
-    `follows`: the job learns from a folder or a stream that grows. `dealt`: the servers deal mini-batches on demand.
-    `on_platform`: users can stop the worker alone."""
+    """`part`: as `longest_part` returns it. `finished`: workers that have trained all of their shares while this one still trains;
+    0 if it has ended, too. `follows`: the job learns from a folder or a stream that grows. `dealt`: the servers deal mini-batches
+    on demand. `on_platform`: users can stop the worker alone."""
+    waited_for = gate.mode == "bsp" and gate.quorum is None
     told = f"worker-{rank} is {factor:.{0 if factor >= 3 else 1}f} times slower than the other workers. "
+    told += f"{_PARTS[part]} makes most of the difference. " if part else ""
     if finished and finished == workers - 1:
         told += f"They have finished, and the job waits for worker-{rank} alone. "
-    elif gate.mode == "bsp" and gate.quorum is None:
+    elif waited_for:
         told += "They wait for it in each round. "
     elif follows:
         told += (
@@ -84,13 +114,14 @@ def slow_sentence(
     if dealt:
         return f"{told}To train faster, run it on a faster machine."
     remedies = [f"stop worker-{rank} on the Workers tab to leave out {left_out}"] if on_platform else []
-    if gate.mode == "bsp" and gate.quorum is None:
-        remedies += ["set gate.quorum to continue without it", "use adag or dynsgd under asp, where no worker waits"]
+    if waited_for:
+        remedies += ["use adag or dynsgd under asp with data.deal set to demand, so that the others train what it leaves"]
     else:
         remedies += ["run it on a faster machine", "train with fewer workers"]
         remedies += [] if follows else ["set data.deal to demand, so that the others train what it leaves"]
-    text = f"{', '.join(remedies[:-1])}{',' * (len(remedies) > 2)} or {remedies[-1]}"
-    return f"{told}{text[0].upper()}{text[1:]}."
+    text = f"{', '.join(remedies[:-1])}{',' * (len(remedies) > 2)} or {remedies[-1]}" if len(remedies) > 1 else remedies[0]
+    quorum = " With gate.quorum alone the others end earlier, and the job does not." if waited_for else ""
+    return f"{told}{text[0].upper()}{text[1:]}.{quorum}"
 
 
 def slow_resolutions(slow: Mapping[int, float]) -> dict[int, str]:

@@ -61,6 +61,8 @@ export type Waiting = Schemas["WaitingJob"]
 export type TableKey = Schemas["TableKey"]
 export type Token = Schemas["Token"]
 export type PeerLoad = Schemas["PeerLoad"]
+export type SlowWorker = Schemas["SlowWorker"]
+export type StragglerRemedy = Schemas["StragglerRemedy"]
 export type WorkerLoad = Schemas["WorkerLoad"]
 
 export { isMissing, isSignedOut, Problem, type Fault } from "./problem"

@@ -565,6 +565,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{id}/stragglers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Stragglers
+         * @description Slow workers of the live attempt: since when, why, what they cost in time, and what would help, with the predicted gain.
+         *
+         *     Reads the stored times of all pushes, so ask less often than for the overview.
+         */
+        get: operations["getStragglers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{id}/logs": {
         parameters: {
             query?: never;
@@ -6547,6 +6569,54 @@ export interface components {
             size: components["schemas"]["Size"];
         };
         /**
+         * SlowWorker
+         * @description A time in which a worker's mini-batches took at least twice as long as the median of the others'.
+         */
+        SlowWorker: {
+            /** Rank */
+            rank: number;
+            /**
+             * Label
+             * @example worker-5
+             */
+            label: string;
+            /**
+             * Factor
+             * @description Factor by which it is slower than the others in this time
+             */
+            factor: number;
+            /**
+             * Since
+             * Format: date-time
+             */
+            since: string;
+            /**
+             * From Start
+             * @description It was slow from its first mini-batches on
+             */
+            from_start: boolean;
+            /**
+             * Until
+             * @description null: it is slow now, or was when it ended
+             */
+            until: string | null;
+            /**
+             * Cause
+             * @description The part that makes most of the difference; several: none does; unknown: not measured
+             * @enum {string}
+             */
+            cause: "compute" | "data" | "send" | "wait" | "peer_wait" | "other" | "several" | "unknown";
+            /** Parts */
+            parts: components["schemas"]["StepPart"][];
+            /**
+             * Why
+             * @example Computing takes 0.35 s of a mini-batch, 0.05 s of the others'.
+             */
+            why: string;
+            /** Node */
+            node: string | null;
+        };
+        /**
          * Speed
          * @description The job's speed against one worker that has the job for itself and neither sends nor waits.
          */
@@ -6698,6 +6768,28 @@ export interface components {
             to: number;
         };
         /**
+         * StepPart
+         * @description A part of the time of a mini-batch, of a slow worker and of the others.
+         */
+        StepPart: {
+            /**
+             * Name
+             * @description compute: gradients and local steps; data: waiting for mini-batches; send: encoding and sending a push; wait: for responses and at the gate; peer_wait: for the other processes of its group; other: not measured
+             * @enum {string}
+             */
+            name: "compute" | "data" | "send" | "wait" | "peer_wait" | "other";
+            /**
+             * Seconds
+             * @description Mean seconds of the worker
+             */
+            seconds: number;
+            /**
+             * Others
+             * @description Median of the other workers' means
+             */
+            others: number;
+        };
+        /**
          * Stop
          * @description The end of training: the first of these limits that the job reaches. Give epochs, steps, or never.
          */
@@ -6834,6 +6926,85 @@ export interface components {
              * @description Its checkpoints, models and results
              */
             bytes: number;
+        };
+        /**
+         * StragglerRemedy
+         * @description A change that would make the job end earlier. The job accepts this setting.
+         */
+        StragglerRemedy: {
+            /**
+             * Setting
+             * @description Keys of the job file for the next run; null: another change
+             * @example data.deal: demand
+             */
+            setting: string | null;
+            /**
+             * Command
+             * @description The command that does it now; null: there is none
+             */
+            command: string | null;
+            /** Message */
+            message: string;
+            /**
+             * Seconds
+             * @description Predicted seconds of the whole training with it; null: not predicted
+             */
+            seconds: number | null;
+            /**
+             * Gain
+             * @description The prediction in words; null: there is none
+             * @example Predicted: about 2.3 min in all instead of 15 min.
+             */
+            gain: string | null;
+        };
+        /**
+         * Stragglers
+         * @description Stragglers of the live attempt. All predictions use the recorded times of its workers.
+         */
+        Stragglers: {
+            /** Attempt */
+            attempt: number;
+            /**
+             * Message
+             * @description The result in one sentence
+             * @example All 4 workers are about equally fast.
+             */
+            message: string;
+            /**
+             * Items
+             * @description Slow workers of now first, then by rank and time
+             */
+            items: components["schemas"]["SlowWorker"][];
+            /**
+             * Seconds
+             * @description Seconds of the whole training as it is: measured if it has ended; null: not known
+             */
+            seconds: number | null;
+            /**
+             * Lost So Far
+             * @description Seconds that stragglers have cost so far; null: not known
+             */
+            lost_so_far: number | null;
+            /**
+             * Lost At End
+             * @description Predicted seconds that they cost at the end of the training; null: not predicted
+             */
+            lost_at_end: number | null;
+            /**
+             * Ideal
+             * @description Predicted seconds of the training if the speeds of all workers added up; null: not predicted
+             */
+            ideal: number | null;
+            /**
+             * Cost
+             * @description The cost in words; null: there is no straggler
+             */
+            cost: string | null;
+            /**
+             * Remedies
+             * @description The largest predicted gain first
+             */
+            remedies: components["schemas"]["StragglerRemedy"][];
         };
         /** StrategyInfo */
         StrategyInfo: {
@@ -7475,6 +7646,11 @@ export interface components {
              * @description Seconds between its end and now, or the end of the last worker
              */
             ended: number;
+            /**
+             * Recovering
+             * @description Seconds from the end of a process of it until the next one ran
+             */
+            recovering: number;
             /**
              * Slower
              * @description Factor by which it is slower than the others; null: it is not slow
@@ -10340,6 +10516,91 @@ export interface operations {
             };
             /** @description The token's scope is 'read' */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    getStragglers: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Stragglers"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from rich.text import Text
 
+    from gradstream.api.stragglers import Stragglers
     from gradstream.client import Artifact, Event, Job, Process
     from gradstream.process.environment import Environment
     from gradstream.progress.exchange import ShardLoad
@@ -21,7 +22,7 @@ _EVENTS_SHOWN = 12
 
 
 def command(job: JobReference, as_json: AsJson = False, url: Url = None, token_file: TokenFile = None) -> None:
-    """Show one job: its state and why, progress, processes, last events and files.
+    """Show one job: its state and why, progress, slow workers, processes, last events and files.
 
     Example: gradstream show digits
     """
@@ -33,11 +34,13 @@ def command(job: JobReference, as_json: AsJson = False, url: Url = None, token_f
         processes, events, artifacts = client.processes(found.id), client.events(found.id), client.artifacts(found.id)
         recorded = any(artifact.name == ENVIRONMENT for artifact in artifacts)
         environment = client.environment(found.id) if recorded else None
+        stragglers = client.stragglers(found.id)
     if as_json:
         print_json(
             {
                 **found.as_dict(),
                 "environment": environment and environment.model_dump(),
+                "stragglers": stragglers.as_dict(),
                 "processes": [process.as_dict() for process in processes],
                 "events": [event.as_dict() for event in events],
                 "artifacts": [artifact.as_dict() for artifact in artifacts],
@@ -46,6 +49,7 @@ def command(job: JobReference, as_json: AsJson = False, url: Url = None, token_f
         return
     _head(found, environment, f"{client.page_url}/jobs/{found.id}", _first_needed(events))
     _shards(found.progress.shards, serverless=found.spec["roles"]["server"]["count"] == 0)
+    _stragglers(stragglers)
     _processes([process for process in processes if process.attempt == found.attempt], found.message)
     _files(artifacts)
     _events(gathered(events)[-_EVENTS_SHOWN:], found.message)
@@ -118,6 +122,20 @@ def _shards(shards: list[ShardLoad], *, serverless: bool) -> None:
         )
         if not serverless and (hint := describe_empty_shards(shards)):
             print(f"{hint}.")
+
+
+def _stragglers(found: Stragglers) -> None:
+    from gradstream.cli.terminal.output import Column, print_table
+
+    if not found.items:
+        return
+    rows = [(f"why {item.label}", item.why) for item in found.items]
+    rows += [("cost", found.cost)] if found.cost else []
+    for remedy in found.remedies:
+        what = remedy.setting or remedy.command
+        rows.append(("would help", " ".join(filter(None, (what and f"{what}.", remedy.message, remedy.gain)))))
+    print()
+    print_table(("stragglers", Column(found.message, wraps=True)), rows)
 
 
 def _processes(processes: list[Process], why: str | None) -> None:

@@ -152,7 +152,8 @@ class RunAlerts:
         left = self._remaining.left
         finished = 0 if rank in left else len(left)
         how = {"follows": self._passes.follows, "dealt": bool(self._remaining.dealt), "on_platform": False}
-        return alerts.slow_sentence(rank, factor, self._gate, finished, len(self._remaining.shares), **how)
+        part = alerts.longest_part(rank, self._summaries, self._gate)
+        return alerts.slow_sentence(rank, factor, self._gate, finished, len(self._remaining.shares), part=part, **how)
 
     def _raise_once(self, key: _Key, sentence: str) -> None:
         if key not in self._raised:

@@ -118,7 +118,7 @@ def test_what_the_machine_says_of_a_process_is_stored_once(running: Running) -> 
     assert look(running)["workers"][0]["memory"] == 8192
 
 
-def test_a_restarted_worker_is_another_incarnation_and_costs_no_retry(running: Running) -> None:
+def test_a_restarted_worker_is_another_incarnation_and_costs_no_retry(running: Running, platform: Platform) -> None:
     offered = choices(running, "worker-0")
     assert offered["restart"]["possible"]
     assert not offered["restart"]["new_attempt"]
@@ -135,6 +135,10 @@ def test_a_restarted_worker_is_another_incarnation_and_costs_no_retry(running: R
     assert (failure["label"], failure["reason"], failure["message"]) == ("worker-0", "restarted", "ada restarted it")
     assert failure["respawned"]
     assert failure["seconds"] > 0
+    say(platform, running, "worker-0.1", 0, time_compute=0.25)
+    running.controller.run_once()
+    (worker,) = look(running)["workers"]
+    assert worker["recovering"] == failure["seconds"]
 
 
 def test_a_restarted_shard_takes_the_job_back_to_its_checkpoint(running: Running) -> None:

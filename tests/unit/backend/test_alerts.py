@@ -47,7 +47,8 @@ def test_a_slow_worker_is_told_of_with_a_remedy() -> None:
     assert "a fixed share of the data" in alert
     assert "Stop worker-2 on the Workers tab" in alert
     [told] = new_alerts({}, state, lambda: ASP)
-    assert (told.sentence, told.data["rank"]) == (alert, 2)
+    assert "Computing makes most of the difference." in alert
+    assert (told.sentence, told.data["rank"], told.data["part"]) == (alert, 2, "compute")
     assert not list(new_alerts(state, folded(state=state), lambda: ASP)), "once"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from backend.overview import loads
+from backend.progress.attempt_span import AttemptSpan
 from gradstream import metrics
 from gradstream.metrics import Metric, Point
 from gradstream.progress.process_summary import ProcessSummaries
@@ -13,7 +14,7 @@ from gradstream.spec import JobSpec
 SPEC = JobSpec.model_validate(
     {"name": "small", "workload": {"entrypoint": "work:Work"}, "strategy": {"name": "async", "lr": 0.1}, "stop": {"steps": 9}}
 )
-NO_TIME = loads.AttemptSpan(0.0, 0.0, {})
+NO_TIME = AttemptSpan(0.0, 0.0, {})
 
 
 def tell(
@@ -45,7 +46,7 @@ def test_counting_begins_at_the_first_push_of_each_incarnation() -> None:
     push(found, "worker-0.0", 12, 102.5)
     push(found, "worker-0.1", 8, 200.0, compute=60.0)
     push(found, "worker-0.1", 12, 201.0)
-    (worker,) = loads.workers(found, NO_TIME, {})
+    (worker,) = loads.workers(found, NO_TIME, {}, {})
     assert (worker.pushes, worker.seconds, worker.compute, worker.data, worker.wait) == (3, 3.5, 0.75, 0.75, 1.5)
     assert worker.step == 12
     assert worker.samples_per_second == 8.0
@@ -56,7 +57,7 @@ def test_how_far_a_worker_is_behind() -> None:
     for rank, pushed in ((0, 30), (1, 7)):
         push(found, f"worker-{rank}.0", pushed, 100.0)
         tell(found, "server-0.0", metrics.PUSHED, pushed, rank=rank)
-    assert [(worker.clock, worker.behind) for worker in loads.workers(found, NO_TIME, {})] == [(30, 0), (7, 23)]
+    assert [(worker.clock, worker.behind) for worker in loads.workers(found, NO_TIME, {}, {})] == [(30, 0), (7, 23)]
 
 
 def test_workers_lie_on_one_time_axis() -> None:
@@ -65,12 +66,13 @@ def test_workers_lie_on_one_time_axis() -> None:
     for rank, times in ((0, (102.0, 104.0)), (1, (101.0, 109.0))):
         for step, time in enumerate(times, start=1):
             push(found, f"worker-{rank}.0", step, time)
-    axis = loads.AttemptSpan.of(found, 100.0, {0: 105.0, 1: 110.0})
+    axis = AttemptSpan.of(found, 100.0, {0: 105.0, 1: 110.0})
     assert axis.seconds == 10.0
-    told = [(worker.before, worker.seconds, worker.ended) for worker in loads.workers(found, axis, {1: 4.0})]
+    told = [(worker.before, worker.seconds, worker.ended) for worker in loads.workers(found, axis, {1: 4.0}, {})]
     assert told == [(2.0, 2.0, 5.0), (1.0, 8.0, 0.0)]
-    assert [worker.slower for worker in loads.workers(found, axis, {1: 4.0})] == [None, 4.0]
-    assert loads.AttemptSpan.of(found, 100.0, {0: 105.0}).seconds == 9.0, "what was heard last of worker 1"
+    assert [worker.slower for worker in loads.workers(found, axis, {1: 4.0}, {})] == [None, 4.0]
+    assert [worker.recovering for worker in loads.workers(found, axis, {}, {1: 2.5})] == [0.0, 2.5]
+    assert AttemptSpan.of(found, 100.0, {0: 105.0}).seconds == 9.0, "what was heard last of worker 1"
 
 
 def test_what_was_rolled_back_stays_in_the_ledger() -> None:
@@ -101,7 +103,7 @@ def test_a_new_attempt_begins_with_no_process_and_keeps_the_best() -> None:
     push(found, "worker-0.0", 1, 100.0)
     tell(found, "evaluator.0", "eval/accuracy", 0.9, rank=-1, samples=640)
     tell(found, "evaluator.0", "eval/accuracy", 0.5, rank=-1, attempt=2)
-    assert loads.workers(found, NO_TIME, {}) == []
+    assert loads.workers(found, NO_TIME, {}, {}) == []
     (best,) = loads.best(found, SPEC, None)
     assert (best.metric, best.value, best.attempt, best.samples, best.after) == ("eval/accuracy", 0.9, 1, 640, None)
     assert found.reached[1] == 640
@@ -172,5 +174,5 @@ def test_a_time_that_is_no_date_is_left_out(time: float) -> None:
     found = ProcessSummaries()
     tell(found, "worker-0.0", metrics.CPU, 0.5, time=time)
     tell(found, "evaluator.0", "eval/accuracy", 0.9, rank=-1, time=time)
-    assert loads.workers(found, NO_TIME, {}) == []
+    assert loads.workers(found, NO_TIME, {}, {}) == []
     assert loads.best(found, SPEC, None) == []

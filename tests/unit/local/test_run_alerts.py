@@ -64,7 +64,10 @@ def test_the_page_shows_the_same_but_for_what_only_it_offers() -> None:
 
 def test_who_waits_for_a_slow_worker_is_told_what_to_set() -> None:
     [alert] = raised(*WRONG[:3], gate=Gate(mode="bsp"))
-    assert alert.endswith("Set gate.quorum to continue without it or use adag or dynsgd under asp, where no worker waits.")
+    assert alert.endswith(
+        "Use adag or dynsgd under asp with data.deal set to demand, so that the others train what it leaves. "
+        "With gate.quorum alone the others end earlier, and the job does not."
+    )
 
 
 def test_an_alert_is_told_once_and_listed_as_it_was_worded_last() -> None:

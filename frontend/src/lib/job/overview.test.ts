@@ -4,7 +4,7 @@ import { overviewCurves, priceOf, serverBar, spans, workerBar } from "./overview
 
 const worker = (over: Partial<WorkerLoad>): WorkerLoad => ({
   rank: 0, label: "worker-0", at: null, clock: 1, behind: 0, step: 1, samples_per_second: null, pushes: 1, seconds: 0, compute: 0, data: 0, send: 0,
-  wait: 0, before: 0, ended: 0, slower: null, sent_per_second: null, received_per_second: null, cpu: null, memory: null, gpu: null, gpu_memory: null, peers: [], ...over,
+  wait: 0, before: 0, ended: 0, recovering: 0, slower: null, sent_per_second: null, received_per_second: null, cpu: null, memory: null, gpu: null, gpu_memory: null, peers: [], ...over,
 })
 
 const attempt = (over: Partial<AttemptOverview>): AttemptOverview => ({
@@ -31,9 +31,14 @@ test("a worker that has ended fills its part of the time axis of all", () => {
   expect(bar!.slices.reduce((sum, { share }) => sum + share, 0)).toBeCloseTo(1)
 })
 
+test("the time without a process is no part of the rest", () => {
+  const bar = workerBar(worker({ seconds: 6, compute: 6, recovering: 3 }), 10)
+  expect(bar?.slices.filter(({ share }) => share > 0).map(({ name, seconds }) => [name, seconds])).toEqual([["Compute", 6], ["Recovering", 3], ["Other", 1]])
+})
+
 test("times that overlap fill the bar without a rest", () => {
   const bar = workerBar(worker({ seconds: 3, compute: 3, wait: 1 }), 3)
-  expect(bar?.slices.map(({ share }) => share)).toEqual([0.75, 0, 0, 0.25, 0, 0, 0])
+  expect(bar?.slices.map(({ share }) => share)).toEqual([0.75, 0, 0, 0.25, 0, 0, 0, 0])
 })
 
 test("a shard's bar is its average", () => {

@@ -24,8 +24,9 @@ export const OTHER = "Other"
 export const APPLY = "Apply"
 export const IDLE = "Idle"
 export const START = "Start"
+export const RECOVERING = "Recovering"
 export const ENDED = "Ended"
-export const SLICES: readonly string[] = [...OF_WORKER.map(([name]) => name), APPLY]
+export const SLICES: readonly string[] = [...OF_WORKER.map(([name]) => name), APPLY, RECOVERING]
 /** Slices for the rest and for idle time: grey. */
 export const QUIET: readonly string[] = [START, OTHER, IDLE, ENDED]
 /** Slices that are drawn hatched: the process is gone. */
@@ -37,10 +38,11 @@ export function workerBar(worker: WorkerLoad, seconds: number): TimeBar | null {
   if (worker.seconds <= 0 && measured.every((slice) => slice.seconds === 0)) return null
   const start = { name: START, meaning: "until its first push", seconds: worker.before }
   const ended = { name: ENDED, meaning: "it has ended, and others still train", seconds: worker.ended }
-  const sum = [...measured, start, ended].reduce((all, slice) => all + slice.seconds, 0)
+  const recovering = { name: RECOVERING, meaning: "its process had ended, until the next one ran", seconds: worker.recovering }
+  const sum = [...measured, start, recovering, ended].reduce((all, slice) => all + slice.seconds, 0)
   const whole = Math.max(sum, seconds)
   const other = { name: OTHER, meaning: "not measured, such as the loop itself", seconds: whole - sum }
-  return { label: worker.label, slices: [...measured, start, other, ended].map((slice) => ({ ...slice, share: slice.seconds / whole })) }
+  return { label: worker.label, slices: [...measured, start, recovering, other, ended].map((slice) => ({ ...slice, share: slice.seconds / whole })) }
 }
 
 /** How a shard spent the same time, on average. */

@@ -5,6 +5,7 @@ import { CurvesGrid } from "./CurvesGrid"
 import { FailuresPanel } from "./FailuresPanel"
 import { LedgerPanel } from "./LedgerPanel"
 import { ProgressPanel } from "./ProgressPanel"
+import { StragglersPanel } from "./StragglersPanel"
 import { TimePanel } from "./TimePanel"
 
 /** How the job came to where it is, how fast, and what it cost. */
@@ -18,6 +19,7 @@ export function OverviewTab() {
         <LedgerPanel />
       </SimpleGrid>
       <TimePanel />
+      <StragglersPanel />
       <AttemptsPanel />
       <FailuresPanel />
     </Stack>

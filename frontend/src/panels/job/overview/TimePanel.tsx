@@ -12,7 +12,7 @@ import { isServerless, nameShard } from "@/lib/job/serverless"
 
 const HOW =
   "All bars share one time axis, from the moment when workers could first train to the end of the last worker. Each worker measures its own time, push by push. " +
-  "Start is the time before its first push, Ended the time after its last. Other is not measured. A shard's bar is the average over its whole run."
+  "Start is the time before its first push, Recovering the time between two of its processes, Ended the time after its last push. Other is not measured. A shard's bar is the average over its whole run."
 
 /** Where the time goes, process by process. */
 export function TimePanel() {

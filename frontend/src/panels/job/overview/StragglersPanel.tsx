@@ -1,0 +1,72 @@
+import { Code, List, Stack, Text } from "@mantine/core"
+import type { SlowWorker, StragglerRemedy } from "@/client"
+import { Loaded } from "@/components/messages/Loaded"
+import { Term } from "@/components/messages/Term"
+import { Panel } from "@/components/page/Panel"
+import { useFeed } from "@/hooks/job/useFeed"
+import { useNothing } from "@/hooks/job/useNothing"
+import { useStragglers } from "@/hooks/job/useStragglers"
+import { formatClock } from "@/lib/format"
+
+/** Which workers are slow, since when, why, what that costs, and what would help. One sentence where all are equally fast. */
+export function StragglersPanel() {
+  const job = useFeed((feed) => feed.job)
+  const found = useStragglers(job)
+  const nothing = useNothing()
+  const { message = "", items = [], cost = null, remedies = [] } = found.data ?? {}
+  return (
+    <Panel title={<Term word="straggler">Stragglers</Term>} subtitle="Workers whose mini-batches take at least twice as long as the others' in this attempt">
+      <Loaded {...found} isEmpty={message === ""} empty={nothing("Nothing has been measured")}>
+        <Stack gap="xs">
+          <Text size="sm" fw={items.length > 0 ? 550 : undefined}>
+            {message}
+          </Text>
+          {items.length > 0 && <Stragglers items={items} />}
+          {cost && <Text size="sm">{cost}</Text>}
+          {remedies.length > 0 && <Remedies remedies={remedies} />}
+        </Stack>
+      </Loaded>
+    </Panel>
+  )
+}
+
+function Stragglers({ items }: { items: readonly SlowWorker[] }) {
+  return (
+    <List size="sm" spacing={4} mah={360} style={{ overflowY: "auto" }} tabIndex={0} aria-label="Slow workers">
+      {items.map((item) => (
+        <List.Item key={`${item.label} ${item.since}`} style={{ overflowWrap: "anywhere" }}>
+          <strong>{item.label}</strong>
+          {item.node && ` on ${item.node}`}, <span className="numbers">{item.factor.toFixed(item.factor >= 3 ? 0 : 1)} ×</span> slower, <Span {...item} />. {item.why}
+        </List.Item>
+      ))}
+    </List>
+  )
+}
+
+/** From when to when it was slow. */
+function Span({ since, until, from_start }: SlowWorker) {
+  const begin = from_start ? "its start" : <time dateTime={since}>{formatClock(since)}</time>
+  if (until === null) return <>from {begin} on</>
+  return (
+    <>
+      from {begin} to <time dateTime={until}>{formatClock(until)}</time>
+    </>
+  )
+}
+
+function Remedies({ remedies }: { remedies: readonly StragglerRemedy[] }) {
+  return (
+    <div>
+      <Text size="sm" fw={550}>
+        Changes that would help
+      </Text>
+      <List size="sm" spacing={4} mt={4} aria-label="Changes that would help">
+        {remedies.map(({ setting, command, message, gain }) => (
+          <List.Item key={message} style={{ overflowWrap: "anywhere" }}>
+            {(setting ?? command) && <Code>{setting ?? command}</Code>} {message} {gain && <strong>{gain}</strong>}
+          </List.Item>
+        ))}
+      </List>
+    </div>
+  )
+}

@@ -1,0 +1,55 @@
+"""A job with a worker that is really slow: its diagnosis over REST, against the exported points."""
+
+from __future__ import annotations
+
+import csv
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from tests.headlines.check import api
+from tests.platforms import Lab
+
+
+def test_a_slow_worker_is_named_with_cause_cost_and_remedy(lab: Lab, tmp_path: Path) -> None:
+    """One of three workers sleeps in `loss` for 0.35 s at each mini-batch, the others for 0.05 s."""
+    job = lab.submit(
+        "straggling",
+        strategy={"name": "async", "lr": 0.01},
+        batch_size=8,
+        args={"straggler": str(tmp_path / "straggler"), "lag": 0.35, "pause": 0.05},
+        stop={"epochs": 4},
+        roles={"worker": {"count": 3, "device": "cpu"}, "server": {"count": 1}},
+    )
+    job = lab.ended(job)
+    with api(lab) as rest:
+        points = rest.get(f"/jobs/{job.id}/metrics/export", params={"name": "time/compute"}).raise_for_status().text
+    shares, began, paces = _recomputed(points)
+    slowest, found = min(paces, key=lambda rank: paces[rank]), lab.client.stragglers(job)
+    [slow] = found.items
+    assert (slow.rank, slow.cause, slow.from_start, slow.until) == (slowest, "compute", True, None)
+    others = sorted(pace for rank, pace in paces.items() if rank != slowest)
+    assert slow.factor == pytest.approx(sum(others) / 2 / paces[slowest], rel=0.1)
+    assert "so it probably waits inside of loss()" in slow.why, "it sleeps, and the others on its machine do not so long"
+    remedy = next(remedy for remedy in found.remedies if remedy.setting == "data.deal: demand")
+    assert remedy.seconds == pytest.approx(sum(shares.values()) / sum(paces.values()), rel=0.2)
+    ends = {rank: began[rank] + shares[rank] / paces[rank] for rank in shares}
+    late = ends[slowest] - max(end for rank, end in ends.items() if rank != slowest)
+    assert found.lost_so_far == pytest.approx(late, rel=0.2)
+    [warning] = [event for event in lab.client.events(job.id) if event.kind == "warning"]
+    assert (warning.data["rank"], warning.data["part"]) == (slowest, "compute")
+    assert "Computing makes most of the difference." in warning.message
+
+
+def _recomputed(exported: str) -> tuple[dict[int, int], dict[int, float], dict[int, float]]:
+    """The mini-batches of each worker, the time before its first push, and its mini-batches per second since then."""
+    pushes: dict[int, list[tuple[float, int]]] = defaultdict(list)
+    for row in csv.DictReader(exported.splitlines()):
+        pushes[int(row["rank"])].append((float(row["time"]), int(row["step"])))
+    paces, shares, began = {}, {}, {}
+    for rank, made in pushes.items():
+        (first, steps), (last, total) = min(made), max(made)
+        paces[rank], shares[rank] = (total - steps) / (last - first), total
+        began[rank] = first - steps / paces[rank]
+    return shares, began, paces
