@@ -19,6 +19,7 @@ from gradstream.model.guard import ParameterGuard
 from gradstream.model.usercode import UserCode, blaming
 from gradstream.observations.exact import ExactObservations
 from gradstream.observations.recording import recording
+from gradstream.user_logging.media import LoggedMedia
 from gradstream.user_logging.scalars import LoggedScalars
 
 Summarize = Callable[[list[dict[str, Any]]], dict[str, float]]
@@ -33,13 +34,16 @@ class Scorer:
         self._guard = ParameterGuard(model, always=True)
         self.logged = LoggedScalars()
         """The values that the workload has logged since the last `score` began."""
+        self.media = LoggedMedia()
+        """The images, tables and others that it has logged since then."""
 
     def score(self) -> dict[str, float]:
         """Return the metrics; for an ensemble also `members_<key>`, the mean of its members' own scores.
 
         Leaves the model in eval mode. Raises: UserError, if the workload raises or changes parameters."""
         self.logged.take()
-        with self._code.logging_into(self.logged):
+        self.media.give_away()
+        with self._code.logging_into(self.logged, self.media):
             whole, *alone = self._score_models()
         if not alone:
             return whole
@@ -50,13 +54,17 @@ class Scorer:
 
     def end(self, metrics: Mapping[str, float]) -> None:
         """Call on_evaluation_end of the workload, if it has one, with the metrics of the last `score`. Raises: UserError."""
-        self.logged.weight = 1.0
+        self._let_log(1.0)
         if self._code.has_hook("on_evaluation_end"):
             self._guard.begin()
-            with self._code.logging_into(self.logged), torch.no_grad():
+            with self._code.logging_into(self.logged, self.media), torch.no_grad():
                 self._code.call_hook("on_evaluation_end", self._model, dict(metrics))
             with blaming("on_evaluation_end()"):
                 self._guard.check()
+
+    def _let_log(self, weight: float) -> None:
+        """Give the weight of what is logged now; 0: it is left out."""
+        self.logged.weight, self.media.enabled = weight, weight > 0.0
 
     def _score_models(self) -> list[dict[str, float]]:
         """Return the metrics of the model, and of the members of an ensemble. Only the model itself logs. Raises: UserError."""
@@ -68,7 +76,7 @@ class Scorer:
         with torch.no_grad(), blaming("dataset('eval')"):
             for batch, examples in in_order(self._dataset, self._batch_size, self._device, self._code.batching):
                 for model, split in zip(models, splits, strict=True):
-                    self.logged.weight = float(examples) if model is self._model else 0.0
+                    self._let_log(float(examples) if model is self._model else 0.0)
                     with recording(split.observed):
                         values = self._code.evaluate(model, batch)
                     split.add(values, examples)
@@ -76,7 +84,7 @@ class Scorer:
         with blaming("evaluate()"):
             self._guard.check()
             for model, split in zip(models, splits, strict=True):
-                self.logged.weight = 1.0 if model is self._model else 0.0
+                self._let_log(1.0 if model is self._model else 0.0)
                 found.append(split.metrics())
         if self._code.summarize:
             with blaming("summarize()"):

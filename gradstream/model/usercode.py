@@ -26,6 +26,7 @@ from gradstream.model.weights.files import load_given_weights
 from gradstream.process.begin import seed_of
 from gradstream.process.exits import UserError
 from gradstream.spec import JobSpec
+from gradstream.user_logging.media import LoggedMedia
 from gradstream.user_logging.scalars import LoggedScalars
 from gradstream.workload import Split, Workload
 
@@ -73,16 +74,19 @@ class UserCode:
             self._workload = found(**spec.workload.args)
         self.logged = LoggedScalars()
         """The values that it logs in training."""
-        self._workload._scalars = self.logged
+        self.media = LoggedMedia()
+        """The images, tables and others that it logs in training."""
+        self._workload._scalars, self._workload._media = self.logged, self.media
 
     @contextmanager
-    def logging_into(self, scalars: LoggedScalars) -> Iterator[None]:
+    def logging_into(self, scalars: LoggedScalars, media: LoggedMedia) -> Iterator[None]:
         """Inside, what the workload logs goes there."""
-        before, self._workload._scalars = self._workload._scalars, scalars
+        workload = self._workload
+        before, workload._scalars, workload._media = (workload._scalars, workload._media), scalars, media
         try:
             yield
         finally:
-            self._workload._scalars = before
+            workload._scalars, workload._media = before
 
     def model(self) -> nn.Module:
         """Build the model, the same in every process of the job."""
