@@ -4,7 +4,7 @@ from datetime import datetime
 from uuid import UUID
 
 from sqlalchemy import BigInteger, ForeignKey, UniqueConstraint
-from sqlalchemy.orm import Mapped, deferred, mapped_column
+from sqlalchemy.orm import Mapped, mapped_column
 
 from backend.db import Base
 
@@ -27,6 +27,6 @@ class MediaRow(Base):
     size: Mapped[int]
     width: Mapped[int | None]
     height: Mapped[int | None]
-    content: Mapped[bytes] = deferred(mapped_column())
+    content: Mapped[bytes] = mapped_column(deferred=True)
 
     __table_args__ = (UniqueConstraint("job_id", "name", "rank", "step"),)

@@ -30,7 +30,7 @@ def upgrade() -> None:
         sa.Column("content", sa.LargeBinary(), nullable=False),
         sa.ForeignKeyConstraint(["job_id"], ["jobs.id"], name="fk_media_job_id_jobs", ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("job_id", "seq", name="pk_media"),
-        sa.UniqueConstraint("job_id", "name", "rank", "step", name="uq_media_job_id"),
+        sa.UniqueConstraint("job_id", "name", "rank", "step", name="uq_media_job_id_name_rank_step"),
     )
     op.execute("ALTER TABLE media ALTER COLUMN content SET STORAGE EXTERNAL")  # PNG files are compressed already
 

@@ -183,7 +183,10 @@ def test_limits_of_size_names_and_memory_drop_and_never_raise() -> None:
     held = snapshots.Values(np.zeros(1), 4, MAX_UNSENT_BYTES // 2)
     for name in ("a", "b", "c"):
         media.add(name, "histogram", lambda: held)
-    assert ([pending.name for pending in media.take()], media.dropped) == (["a", "b"], 4)
+    taken = media.take()
+    assert ([pending.name for pending in taken], media.dropped) == (["a", "b"], 4)
+    for pending in taken:
+        media.encode(pending)
     for number in range(MAX_NAMES):
         add_text(media, f"n{number}")
     assert media.dropped == 4 + 6  # six names were there before
@@ -193,7 +196,7 @@ def test_a_peer_hands_its_media_to_the_lead() -> None:
     peer, lead = LoggedMedia(), LoggedMedia()
     for media, text in ((peer, "peer's"), (lead, "lead's")):
         add_text(media, "both", text)
-    add_text(peer, "last stage", "peer's")
+    add_text(peer, "last-stage", "peer's")
     lead.merge(peer.give_away())
-    assert {pending.name: lead.encode(pending) for pending in lead.take()} == {"both": b"lead's", "last stage": b"peer's"}
+    assert {pending.name: lead.encode(pending) for pending in lead.take()} == {"both": b"lead's", "last-stage": b"peer's"}
     assert peer.take() == []
