@@ -42,7 +42,7 @@ def test_media_have_their_worker_and_step_and_evaluations_their_version(lab: Lab
     scored = [(point.version, point.value) for point in lab.points(job, "eval/loss")]
     tables = [(table.version, lab.client.media_content(job.id, table)) for table in lab.client.media_items(job.id, "scores")]
     assert [(version, json.loads(table)["rows"]) for version, table in tables] == [
-        (version, [["loss", pytest.approx(loss)]]) for version, loss in scored
+        (version, [["loss", pytest.approx(loss)], ["worst", None]]) for version, loss in scored
     ]
     for image in lab.client.media_items(job.id, "inputs"):
         assert (image.width, image.height) == (4, 4), "of the first batch"

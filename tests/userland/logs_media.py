@@ -33,7 +33,7 @@ class LogsMedia(Workload):
         self.log_text("epoch", f"<b>pass</b> {epoch} is over")
 
     def on_evaluation_end(self, model: nn.Module, metrics: dict[str, float]) -> None:
-        self.log_table("scores", ["metric", "value"], list(metrics.items()))
+        self.log_table("scores", ["metric", "value"], [*metrics.items(), ("worst", None)])
 
     def on_train_end(self) -> None:
         from matplotlib.figure import Figure
