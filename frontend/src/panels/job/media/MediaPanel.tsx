@@ -78,7 +78,8 @@ function StepSlider({ items, at, onChange }: { items: readonly MediaItem[]; at: 
           value={at}
           onChange={onChange}
           label={null}
-          thumbProps={{ "aria-label": `Step of ${item.name}`, "aria-valuetext": placeOf(item) }}
+          thumbLabel={`Step of ${item.name}`}
+          thumbProps={{ "aria-valuetext": placeOf(item) }}
         />
       )}
     </Group>

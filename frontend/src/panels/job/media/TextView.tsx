@@ -7,7 +7,7 @@ export function TextView({ jobId, item }: { jobId: string; item: MediaItem }) {
   const text = useMediaText(jobId, item.seq)
   return (
     <Loaded {...text}>
-      <pre className={classes.text} tabIndex={0} aria-label={item.name}>
+      <pre className={classes.text} role="region" tabIndex={0} aria-label={`Text ${item.name}`}>
         {text.data}
       </pre>
     </Loaded>
