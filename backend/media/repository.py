@@ -1,16 +1,29 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import BigInteger, ColumnElement, cast, func, select
+from sqlalchemy import BigInteger, ColumnElement, cast, delete, func, select, text
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from backend.media.models import MediaRow
 from gradstream.user_logging.items import MediaKind
 
+_OVERDUE = text("""
+    SELECT jobs.id FROM jobs
+    WHERE ended_at IS NOT NULL AND jobs.id <> ALL(CAST(:but AS uuid[]))
+      AND jsonb_typeof(spec #> '{retention,media}') = 'number'
+      AND clock_timestamp() - ended_at > make_interval(secs =>
+        CASE jsonb_typeof(spec #> '{retention,media}') WHEN 'number'
+        THEN CAST(LEAST(CAST(spec #> '{retention,media}' AS numeric), CAST(:forever AS numeric)) AS float8)
+        ELSE CAST(:forever AS float8) END)
+      AND EXISTS (SELECT 1 FROM media WHERE job_id = jobs.id)
+    ORDER BY ended_at LIMIT :most
+""")
+_FOREVER = 1000 * 365.25 * 86_400
+"""Seconds. A longer retention ends here, since an interval of Postgres would not hold it."""
 _PLACE = ("job_id", "name", "rank", "step")
 
 
@@ -74,6 +87,16 @@ def thinned(session: Session, job_id: UUID, name: str, rank: int | None, most: i
     chosen = select(numbered.c.seq).where((numbered.c.place - 1) % stride == 0)
     statement = select(MediaRow, MediaRow.content).where(MediaRow.job_id == job_id, MediaRow.seq.in_(chosen))
     return count, [(row, packed) for row, packed in session.execute(statement.order_by(MediaRow.step, MediaRow.rank))]
+
+
+def overdue(session: Session, most: int, *, but: Collection[UUID]) -> list[UUID]:
+    """Return ended jobs that have media whose `retention` is over, without those in `but`."""
+    return list(session.scalars(_OVERDUE, {"most": most, "but": list(but), "forever": _FOREVER}))
+
+
+def forget(session: Session, job_id: UUID) -> int:
+    """Remove all items of a job; return how many there were."""
+    return len(session.execute(delete(MediaRow).where(MediaRow.job_id == job_id).returning(MediaRow.seq)).all())
 
 
 def _wanted(name: str | None, kind: MediaKind | None, rank: int | None) -> list[ColumnElement[bool]]:

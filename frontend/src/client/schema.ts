@@ -6315,6 +6315,11 @@ export interface components {
              * @description Time after the job's end until its stored metrics and charts are deleted; the file metrics.parquet stays; default: as long as the job
              */
             metrics?: (number | string) | null;
+            /**
+             * Media
+             * @description Time after the job's end until the images, tables and other media that its code has logged are deleted; default: as long as the job
+             */
+            media?: (number | string) | null;
         };
         /**
          * Roles

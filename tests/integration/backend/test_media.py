@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 from sqlalchemy import text
 
+from backend.jobs.backoff import JobBackoff
+from backend.media import keeping
 from backend.platform import Platform
 from gradstream.client import Client, Credentials
 from gradstream.user_logging.png import encode_png
@@ -156,3 +158,18 @@ def test_the_sdk_saves_media_in_a_folder_and_they_go_with_their_job(
         running.succeed()
         client.delete(running.id)
     assert running.api.get(f"/jobs/{running.id}/media").status_code == 404
+
+
+def test_retention_removes_the_media_of_a_job_that_has_ended(running: Running, platform: Platform) -> None:
+    put(running, "worker-0", item(), item(step=8))
+    running.succeed()
+    with platform.database.transaction() as session:
+        session.execute(text("UPDATE jobs SET spec = jsonb_set(spec, '{retention,media}', '86400')"))
+    keeping.tidy(platform.database, JobBackoff(platform.database))
+    assert running.items("media")[0]["count"] == 2
+    with platform.database.transaction() as session:
+        session.execute(text("UPDATE jobs SET ended_at = ended_at - interval '25 hours'"))
+    keeping.tidy(platform.database, JobBackoff(platform.database))
+    assert running.items("media") == []
+    told = [event["message"] for event in running.items("events") if event["kind"] == "retention"]
+    assert told == ["2 logged media were removed 1 days after the end, as 'retention' says."]
