@@ -165,6 +165,14 @@ class Workload:
             values["accuracy"] = accuracy.share_correct(model, batch)
         return values
 
+    def predictions(self, model: nn.Module, batch: Any) -> tuple[Tensor, Tensor]:
+        """Outputs and labels of one evaluation batch, for `evaluate.metrics` of the job file; by default `model(batch[0])` and
+        `batch[1]`. Outputs are class scores of shape (..., classes) with whole labels of shape (...), or one score or value for each
+        label."""
+        from gradstream.accuracy import default_predictions
+
+        return default_predictions(model, batch)
+
     def summarize(self, outputs: list[dict[str, Any]]) -> dict[str, float]:
         """Metrics of the whole evaluation split: AUC, F1, R2, perplexity. `outputs`: what `evaluate` returned for each batch, in
         the order of the split, on the CPU. A metric of the same name as a mean of `evaluate` replaces it."""

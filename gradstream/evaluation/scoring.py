@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -13,6 +13,7 @@ from torch.utils.data import Dataset
 from gradstream.accuracy import described, is_number
 from gradstream.data.source import each
 from gradstream.errors import InvalidWorkload
+from gradstream.evaluation.named import NamedMetrics
 from gradstream.input.data import in_order
 from gradstream.model import ensemble
 from gradstream.model.guard import ParameterGuard
@@ -70,7 +71,8 @@ class Scorer:
         """Return the metrics of the model, and of the members of an ensemble. Only the model itself logs. Raises: UserError."""
         members = ensemble.members(self._model)
         models = [self._model] if members == [self._model] else [self._model, *members]
-        splits = [_Split(self._code.summarize) for _ in models]
+        keys = self._code.metric_keys
+        splits = [_Split(self._code.summarize, keys) for _ in models]
         self._model.eval()
         self._guard.begin()
         with torch.no_grad(), blaming("dataset('eval')"):
@@ -80,6 +82,10 @@ class Scorer:
                     with recording(split.observed):
                         values = self._code.evaluate(model, batch)
                     split.add(values, examples)
+                    if keys:
+                        outputs, labels = self._code.predictions(model, batch)
+                        with blaming("predictions()"):
+                            split.named.add(outputs, labels)
         found = []
         with blaming("evaluate()"):
             self._guard.check()
@@ -95,13 +101,13 @@ class Scorer:
 class _Split:
     """The results of `evaluate` for one model so far."""
 
-    def __init__(self, summarize: Summarize | None) -> None:
-        """Without `summarize`, it collects only sums."""
+    def __init__(self, summarize: Summarize | None, keys: Sequence[str]) -> None:
+        """Without `summarize`, it collects only sums. `keys`: of named metrics."""
         self._summarize = summarize
         self._sums: dict[str, float] = defaultdict(float)
         self._examples: dict[str, int] = defaultdict(int)
         self._outputs: list[dict[str, Any]] = []
-        self.observed = ExactObservations()
+        self.observed, self.named = ExactObservations(), NamedMetrics(keys)
 
     def add(self, values: dict[str, Any], examples: int) -> None:
         """Add the results of one batch. Raises: InvalidWorkload: a value is no number, and there is no `summarize`."""
@@ -120,7 +126,7 @@ class _Split:
 
     def metrics(self) -> dict[str, float]:
         means = {key: total / self._examples[key] for key, total in self._sums.items()}
-        means = self.observed.figures() | means  # what the workload names itself is its own
+        means = self.observed.figures() | self.named.values() | means  # what the workload names itself is its own
         return means | self._summarize(self._outputs) if self._summarize is not None else means
 
 

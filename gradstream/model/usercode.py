@@ -17,6 +17,7 @@ from gradstream.data.ragged import Ragged
 from gradstream.errors import InvalidWorkload, PlaneLost
 from gradstream.input import randomness
 from gradstream.input.gather import Batching
+from gradstream.metrics.named import metric_key
 from gradstream.model import ensemble
 from gradstream.model.computing.blocks import check_blocks, recompute
 from gradstream.model.computing.compiled import check_compiler, compile_forward
@@ -168,6 +169,18 @@ class UserCode:
             if not isinstance(values, dict):
                 raise InvalidWorkload(f"evaluate() must return a dict of numbers, not {described(values)}")
             return {_metric(key): value for key, value in values.items()}
+
+    @property
+    def metric_keys(self) -> list[str]:
+        """The keys of `evaluate.metrics`, each once."""
+        return list(dict.fromkeys(map(metric_key, self._spec.evaluate.metrics)))
+
+    def predictions(self, model: nn.Module, batch: Any) -> tuple[Any, Any]:
+        with blaming("predictions()"), narrowed(self._spec, model):
+            found = self._workload.predictions(model, batch)
+            if not isinstance(found, tuple) or len(found) != 2:
+                raise InvalidWorkload(f"predictions() must return outputs and labels, not {described(found)}")
+            return found
 
     @property
     def summarize(self) -> Callable[[list[dict[str, Any]]], dict[str, float]] | None:

@@ -3069,6 +3069,16 @@ export interface components {
              */
             batch_size: number;
             /**
+             * Metrics
+             * @description Metrics of the whole evaluation split, by name, without code: accuracy, top-5 (or another number), precision, recall, f1, average_precision, auc, mse, mae, perplexity; they become eval/accuracy, eval/top_5 and so on
+             * @default []
+             * @example [
+             *       "top-5",
+             *       "f1"
+             *     ]
+             */
+            metrics: string[];
+            /**
              * Average
              * @description Average of the model's versions (Polyak), which is evaluated and becomes the final model: the share of each new version, such as 0.001, or 'uniform'; default: no average
              */
@@ -4227,7 +4237,8 @@ export interface components {
             /**
              * @default {
              *       "every": 2,
-             *       "batch_size": 1024
+             *       "batch_size": 1024,
+             *       "metrics": []
              *     }
              */
             evaluate: components["schemas"]["Evaluate"];
