@@ -115,7 +115,7 @@ class Workload:
 
         `image`: a tensor, an array or an image of PIL. Its shape is (height, width), (channels, height, width) or (height, width,
         channels), its pixels are uint8, or floats from 0 to 1. Beyond limits of rate and size, items are dropped: an alert
-        says so. Of several items of a name in one mini-batch or evaluation, the first counts. Raises: InvalidWorkload."""
+        says so. The first item of a name in a mini-batch or an evaluation counts. Raises: InvalidWorkload."""
         from gradstream.user_logging import snapshots
 
         self._log_media(name, "image", lambda: snapshots.image_snapshot(image))
@@ -167,8 +167,8 @@ class Workload:
 
     def predictions(self, model: nn.Module, batch: Any) -> tuple[Tensor, Tensor]:
         """Outputs and labels of one evaluation batch, for `evaluate.metrics` of the job file; by default `model(batch[0])` and
-        `batch[1]`. Outputs are class scores of shape (..., classes) with whole labels of shape (...), or one score or value for each
-        label."""
+        `batch[1]`. Outputs are class scores of shape (..., classes) with whole labels of shape (...), or one score or value for
+        each label."""
         from gradstream.accuracy import default_predictions
 
         return default_predictions(model, batch)

@@ -21,7 +21,7 @@ EVERY = 0.5
 """Seconds between two batches."""
 
 
-class _Place(NamedTuple):
+class _LoggedAt(NamedTuple):
     step: int
     samples: int
     version: int
@@ -31,7 +31,7 @@ class MediaSender:
     def __init__(self, store: Store, media: LoggedMedia, reporter: Reporter, rank: int) -> None:
         """`rank`: -1 for the evaluator."""
         self._store, self._media, self._reporter, self._rank = store, media, reporter, rank
-        self._queue: deque[tuple[Pending, _Place, float]] = deque()
+        self._queue: deque[tuple[Pending, _LoggedAt, float]] = deque()
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
         self._stored = self._reported_dropped = 0
@@ -44,7 +44,7 @@ class MediaSender:
         if pending and self._is_full:
             self._media.drop("job", "the job has as many as it may", len(pending))
         elif pending:
-            self._queue.extend((each, _Place(step, samples, version), time.time()) for each in pending)
+            self._queue.extend((each, _LoggedAt(step, samples, version), time.time()) for each in pending)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="media", daemon=True)
                 self._thread.start()
@@ -55,7 +55,7 @@ class MediaSender:
             )
 
     def close(self, within: float = 20.0) -> None:
-        """Send what is left, and wait for that up to `within` seconds. What is late then is given up."""
+        """Send what is left, and wait for that up to `within` seconds. It gives up later ones."""
         self._closing.set()
         if self._thread is None:
             return
@@ -76,7 +76,7 @@ class MediaSender:
                 log.exception("logged media are not stored")
 
     def _send_batch(self) -> None:
-        items, nbytes, place = list[LoggedItem](), 0, _Place(0, 0, 0)
+        items, nbytes, place = list[LoggedItem](), 0, _LoggedAt(0, 0, 0)
         while self._queue and len(items) < MAX_BATCH and nbytes < MAX_BATCH_BYTES:
             pending, place, logged_at = self._queue.popleft()
             content = self._media.encode(pending)

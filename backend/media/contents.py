@@ -1,4 +1,4 @@
-"""What processes send as media, checked: user code shares the token of its process, so nothing in it is trusted."""
+"""Contents of media, checked as they come: user code shares the token of its process, so nothing is trusted."""
 
 from __future__ import annotations
 

@@ -67,5 +67,5 @@ class StoredHistogram(ApiModel):
 
 
 class StoredHistograms(ApiModel):
-    items: list[StoredHistogram] = Field(description="By step. Of more than `most`, evenly chosen ones")
+    items: list[StoredHistogram] = Field(description="By step. If there are more than `most`, they are chosen evenly")
     count: int = Field(description="Histograms that there are")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from gradstream.api.media import JobMedia, MediaItem, StoredHistograms
 from gradstream.client.connection import ApiConnection, JobReference
@@ -64,6 +64,7 @@ class MediaReading(ApiConnection):
         (folder / MEDIA_LIST).unlink(missing_ok=True)
         paths = list[Path]()
         for item in self.media_items(id, name, kind=kind, rank=rank):
-            place: Any = (item.name, item.kind, item.rank, item.step, item.samples, item.version, item.time.timestamp())
-            paths.append(write_item(folder, LoggedItem(*place, self.media_content(id, item))))
+            place = item.step, item.samples, item.version, item.time.timestamp()
+            known = cast(MediaKind, item.kind)
+            paths.append(write_item(folder, LoggedItem(item.name, known, item.rank, *place, self.media_content(id, item))))
         return paths

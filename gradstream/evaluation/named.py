@@ -20,7 +20,6 @@ MAX_SCORES = 8_000_000
 """Scores that are kept for AUC and average precision of several classes, of 8 bytes each."""
 _OF_VALUES = frozenset({"mse", "mae"})
 _BY_RANK = {"auc": auc, "average_precision": average_precision}
-_BY_COUNTS = ("precision", "recall", "f1")
 _REMEDY = "override predictions(model, batch), which returns outputs and labels"
 
 
@@ -90,7 +89,7 @@ class NamedMetrics:
 
 
 class _Classes:
-    """Counts and scores of each class. Of two classes, the second is the positive one; of more, figures are means over classes."""
+    """Counts and scores of each class. The second of two classes is the positive one. Those of more are averaged."""
 
     def __init__(self, keys: Sequence[str], classes: int) -> None:
         self._keys, self._count = keys, classes
@@ -141,15 +140,18 @@ class _Classes:
             scores, labels = (np.concatenate(column) for column in zip(*self._scores, strict=True))
             for each in np.flatnonzero(self._labels):
                 distinct, place = np.unique(scores[:, each], return_inverse=True)
-                positives = np.bincount(place, labels == each, len(distinct))
-                value = _BY_RANK[key](positives, np.bincount(place, labels != each, len(distinct)).astype(np.float64))
+                of_class = (labels == each).astype(np.float64)
+                positives, negatives = (
+                    np.bincount(place, weights, len(distinct)).astype(np.float64) for weights in (of_class, 1.0 - of_class)
+                )
+                value = _BY_RANK[key](positives, negatives)
                 if not math.isnan(value):
                     yield value
             return
-        for hits, there, predicted in zip(self._hits, self._labels, self._predicted, strict=True):
+        for hits, there, predicted in zip(self._hits.tolist(), self._labels.tolist(), self._predicted.tolist(), strict=True):
             if there + predicted:
-                precision, recall = hits / max(1, predicted), hits / max(1, there)
-                yield float({"precision": precision, "recall": recall, "f1": 2 * hits / (there + predicted)}[key])
+                of = {"precision": predicted, "recall": there, "f1": (there + predicted) / 2}[key]
+                yield hits / of if of else 0.0
 
 
 def _tensor(value: object, name: str) -> Tensor:

@@ -24,6 +24,7 @@ from gradstream.input.data import never_empty, to_device
 from gradstream.input.gather import Batching
 from gradstream.input.overlap import find_overlap
 from gradstream.input.shuffled import batches_of
+from gradstream.local_run.clock import EvaluationClock
 from gradstream.local_run.media import LocalMedia
 from gradstream.local_run.rows import local_rows
 from gradstream.model import parts
@@ -42,7 +43,6 @@ from gradstream.observations.sliding import SlidingObservations
 from gradstream.progress import log_dropped
 from gradstream.progress.evaluation_alerts import not_finite_sentence, overlap_sentence
 from gradstream.spec import JobSpec
-from gradstream.spec.cadence import is_due
 from gradstream.train.replica import LossNotFinite
 from gradstream.user_logging.names import EVALUATION, GROUP
 
@@ -127,7 +127,7 @@ class _Training:
         self._data, length = data, _length(data, spec)
         self._steps = _steps(spec, length, code.batching.drop_last)
         self._schedule = spec.schedule.for_run(_total_samples(self._steps, length, spec, code.batching.drop_last))
-        self._clock, self._judge = _EvaluationClock(spec, length), Judge(spec)
+        self._clock, self._judge = EvaluationClock(spec, length), Judge(spec)
         self._scale = loss_scale(spec)
         per_epoch = batches_of(length, spec.batch_size, code.batching.drop_last) if length else None
         self._hooks = WorkloadHooks(code, model, self._guard.watching, per_epoch)
@@ -275,27 +275,6 @@ def _loader(data: Any, batch_size: int, batching: Batching, generator: torch.Gen
         return DataLoader(data, sampler=sampler, batch_size=None, generator=generator, collate_fn=lambda b: (b, length_of(b)))
     order: dict[str, Any] = {} if isinstance(data, IterableDataset) else {"shuffle": True, "generator": generator}
     return DataLoader(data, batch_size, collate_fn=lambda examples: (batching.join(examples), len(examples)), **order)
-
-
-class _EvaluationClock:
-    """Says when the next evaluation is due."""
-
-    def __init__(self, spec: JobSpec, length: int | None) -> None:
-        """`length`: examples of one pass. Raises: InvalidWorkload."""
-        cadence = spec.evaluate.cadence
-        self._seconds, self._every = cadence.seconds, cadence.in_samples(length)
-        if cadence.epochs is not None and self._every is None:
-            raise InvalidWorkload("evaluate.every: the length of dataset('train') is not known; set data.length, or write samples")
-        self._at_seconds, self._at_samples = 0.0, 0
-
-    def is_due(self, seconds: float, samples: int) -> bool:
-        if self._every is not None:
-            before, self._at_samples = self._at_samples, samples
-            return is_due(before, samples, self._every)
-        due = self._seconds is not None and seconds - self._at_seconds >= self._seconds
-        if due:
-            self._at_seconds = seconds
-        return due
 
 
 def _total_samples(steps: int, length: int | None, spec: JobSpec, drop_last: bool) -> int:

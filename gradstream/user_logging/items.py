@@ -62,4 +62,4 @@ def media_source(rank: int) -> str:
 
 def file_name(name: str, rank: int, step: int, kind: MediaKind) -> str:
     """Return the name of an item's file: one part of a path, whatever the user calls the item."""
-    return f"{name.replace('/', '~')}.{media_source(rank)}.{step:08d}{SUFFIXES[kind]}"
+    return f"{name.replace('/', '~')}.{media_source(rank)}.{step:08d}{SUFFIXES.get(kind, '')}"

@@ -15,9 +15,9 @@ from gradstream.user_logging.names import MAX_NAMES, check_name
 
 log = logging.getLogger(__name__)
 
-BURST = 30
+BURST = 100
 """Items of one name that may come at once."""
-PER_MINUTE = 30.0
+PER_MINUTE = 60.0
 """Items of one name that come in the long run."""
 MAX_UNSENT_BYTES = 128 * 1024**2
 """Bytes of snapshots that may wait for their encoding."""
@@ -30,7 +30,7 @@ class Pending(NamedTuple):
 
 
 class _Budget:
-    """What one name may still log."""
+    """The items that one name may still log."""
 
     __slots__ = ("at", "kind", "left")
 

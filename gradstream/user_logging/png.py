@@ -14,7 +14,7 @@ _COLOUR_TYPES = {1: 0, 2: 4, 3: 2, 4: 6}
 _UP = 2
 """The filter of a row: the difference to the row above."""
 _LEVEL = 4
-"""Of zlib: half the time of the default, for files that are a few percent larger."""
+"""The level of zlib: half the time of the default, for files that are a few percent larger."""
 
 
 def encode_png(pixels: NDArray[np.uint8]) -> bytes:

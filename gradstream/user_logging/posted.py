@@ -39,7 +39,7 @@ class PostedMedia(BaseModel):
 
 
 class MediaOutcome(BaseModel):
-    """What became of a batch."""
+    """The outcome of a batch."""
 
     dropped: int = Field(0, description="Items that the job has no more space for")
     why: str | None = Field(None, description="The limit that dropped them")

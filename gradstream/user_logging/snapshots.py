@@ -87,7 +87,7 @@ def figure_snapshot(figure: Any) -> Encoded:
     """Draw a figure of matplotlib, in this thread. Raises: InvalidWorkload."""
     if not hasattr(figure, "savefig"):
         raise InvalidWorkload(
-            f"log_figure: {type(figure).__name__} is no figure of matplotlib; install matplotlib, and give what plt.figure() or "
+            f"log_figure: {type(figure).__name__} is not a figure of matplotlib; install matplotlib, and give what plt.figure() or "
             "plt.subplots() returns, or ax.figure"
         )
     file = io.BytesIO()
@@ -98,7 +98,7 @@ def figure_snapshot(figure: Any) -> Encoded:
 def text_snapshot(text: object) -> Encoded:
     """Raises: InvalidWorkload."""
     if not isinstance(text, str):
-        raise InvalidWorkload(f"log_text: {type(text).__name__} is no text; give a str")
+        raise InvalidWorkload(f"log_text: {type(text).__name__} is not text; give a str")
     return Encoded(text.replace("\x00", "\ufffd").encode(errors="replace"))
 
 
@@ -139,7 +139,7 @@ def _copied(call: str, value: Any) -> Any:
     except (ValueError, TypeError):
         found = np.array(None)
     if found.dtype.kind not in "biuf":
-        raise InvalidWorkload(f"{call}: {type(value).__name__} is no tensor or array of real numbers; give one")
+        raise InvalidWorkload(f"{call}: {type(value).__name__} is not a tensor or array of real numbers; give one")
     return found
 
 

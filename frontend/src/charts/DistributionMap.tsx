@@ -2,7 +2,7 @@ import { useComputedColorScheme } from "@mantine/core"
 import { useEffect, useRef, useState, type KeyboardEvent, type PointerEvent } from "react"
 import { ticksBetween } from "@/lib/charts/scales/ticks"
 import { formatPercent } from "@/lib/format"
-import type { Binned } from "@/lib/job/media"
+import type { Binned } from "@/lib/media/media"
 import { heatColor, heatGradient } from "./heatColor"
 import classes from "./DistributionMap.module.css"
 

@@ -4990,7 +4990,7 @@ export interface components {
         };
         /**
          * MediaOutcome
-         * @description What became of a batch.
+         * @description The outcome of a batch.
          */
         MediaOutcome: {
             /**
@@ -7013,7 +7013,7 @@ export interface components {
         StoredHistograms: {
             /**
              * Items
-             * @description By step. Of more than `most`, evenly chosen ones
+             * @description By step. If there are more than `most`, they are chosen evenly
              */
             items: components["schemas"]["StoredHistogram"][];
             /**

@@ -38,7 +38,7 @@ _OF_PROCESSES = {
     MEDIA_DROPPED.name: log_dropped.media_sentence,
     RETRANSMISSIONS.name: damage.sentence,
 }
-"""Metrics that are told once for each process, with their sentences."""
+"""Sentences of alerts that a run raises once for each process, by metric."""
 
 
 class RunAlerts:

@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query"
 import { api, body, readMedia, type Job, type MediaItem, type MediaName } from "@/client"
-import type { LoggedTable } from "@/lib/job/media"
+import type { LoggedTable } from "@/lib/media/media"
 import { hasEnded } from "@/lib/status"
 
 /** Processes send what they log about twice a second. */

@@ -7,7 +7,7 @@ import { Loaded } from "@/components/messages/Loaded"
 import { Panel } from "@/components/page/Panel"
 import { useHistograms } from "@/hooks/job/media/useMedia"
 import { counted, formatCount, formatNumber } from "@/lib/format"
-import { binned, mediaSource, placeOf, sourcesOf } from "@/lib/job/media"
+import { binned, mediaSource, placeOf, sourcesOf } from "@/lib/media/media"
 import { SourceSelect } from "./SourceSelect"
 
 const BINS = 40

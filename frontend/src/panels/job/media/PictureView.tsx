@@ -1,5 +1,5 @@
 import { mediaUrl, type MediaItem } from "@/client"
-import { mediaSource, placeOf } from "@/lib/job/media"
+import { mediaSource, placeOf } from "@/lib/media/media"
 import classes from "./media.module.css"
 
 /** A picture with fewer pixels is enlarged without smoothing, so that each pixel is seen. */

@@ -1,5 +1,5 @@
 import { Select } from "@mantine/core"
-import { mediaSource } from "@/lib/job/media"
+import { mediaSource } from "@/lib/media/media"
 
 interface SourceSelectProps {
   /** Name of the media, for the label. */

@@ -6,7 +6,7 @@ import { SaveIcon } from "@/components/buttons/SaveIcon"
 import { Loaded } from "@/components/messages/Loaded"
 import { useMediaTable } from "@/hooks/job/media/useMedia"
 import { counted } from "@/lib/format"
-import { cellText, csvOf, sortRows, type LoggedTable } from "@/lib/job/media"
+import { cellText, csvOf, sortRows, type LoggedTable } from "@/lib/media/media"
 
 interface Sorting {
   column: number
