@@ -24,6 +24,8 @@ from backend.catalogue.endpoints import router as catalogue
 from backend.compare.endpoints import router as compare
 from backend.jobs.endpoints import router as jobs
 from backend.logs.endpoints import router as logs
+from backend.media.endpoints import router as media
+from backend.media.process_endpoints import router as process_media
 from backend.metrics.endpoints import router as metrics
 from backend.nodes.agent_endpoints import router as agent
 from backend.nodes.endpoints import router as nodes
@@ -79,9 +81,9 @@ def routes() -> FastAPI:
         app.include_router(router, prefix=PREFIX)
     # streams before jobs: /jobs/stream is not the job named "stream"
     first = (streams, users, plans, submission, jobs, overview, stragglers)
-    for router in (*first, logs, metrics, artifacts, tables, bundles, nodes, storage, catalogue, compare):
+    for router in (*first, logs, metrics, media, artifacts, tables, bundles, nodes, storage, catalogue, compare):
         app.include_router(router, prefix=PREFIX, dependencies=[Depends(current_caller)], responses=problems.DESCRIBED)
-    for router in (agent, process):
+    for router in (agent, process, process_media):
         app.include_router(router, prefix=PREFIX, responses=problems.DESCRIBED)
     app.get(f"{PREFIX}/openapi.json", include_in_schema=False, dependencies=[Depends(current_caller)])(lambda: openapi(app))
     app.add_middleware(Admission)

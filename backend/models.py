@@ -5,6 +5,7 @@ from backend.bundles.models import BundleRow
 from backend.db import Base
 from backend.jobs.models import AttemptRow, DeletedJobRow, EventRow, IdempotencyKeyRow, JobRow, ProcessRow
 from backend.logs.models import LogChunkRow
+from backend.media.models import MediaRow
 from backend.metrics.models import MetricBatchRow, MetricBlockRow, MetricSeriesRow, MetricStoreRow
 from backend.nodes.models import NodeRow, PresenceRow
 from backend.users.models import ApiTokenRow, SessionRow, SignInCodeRow, UserRow
@@ -28,6 +29,7 @@ TABLES: tuple[type[Base], ...] = (
     MetricSeriesRow,
     MetricBlockRow,
     MetricStoreRow,
+    MediaRow,
     FileRow,
     CheckpointRow,
     ExportRow,

@@ -98,6 +98,10 @@ class BackendSettings(BaseSettings):
     """How long a file that no row names is left alone after its last change, as its upload may be under way."""
     unended_jobs: int = UNENDED_JOBS
     """Jobs of one user that may wait or run at a time; another one is refused (429)."""
+    job_media_bytes: int = 256 * 2**20
+    """The most that the logged media of one job may take: images, figures, tables, texts, histograms. More are dropped."""
+    job_media_items: int = 20_000
+    """Logged media of one job; more are dropped."""
     job_files_bytes: int = 256 * 2**30
     """The most that the files of one job may take: checkpoints, models, results. A job that sends more is ended."""
 

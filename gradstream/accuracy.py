@@ -58,6 +58,16 @@ def share_correct(model: nn.Module, batch: Any) -> float:
     return float((scores.argmax(-1) == labels).float().mean())
 
 
+def default_predictions(model: nn.Module, batch: Any) -> tuple[Tensor, Tensor]:
+    """Return `model(batch[0])` and `batch[1]`. Raises: InvalidWorkload."""
+    if not isinstance(batch, list | tuple) or len(batch) < 2:
+        raise InvalidWorkload(
+            f"evaluate.metrics takes batch[0] as input and batch[1] as labels, and the batch is {described(batch)}; override "
+            "predictions(model, batch), which returns outputs and labels"
+        )
+    return model(batch[0]), batch[1]
+
+
 def described(value: object) -> str:
     """Describe the kind of a value, for an error."""
     if isinstance(value, Tensor):

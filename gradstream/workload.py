@@ -14,17 +14,19 @@ import typing
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from gradstream.errors import InvalidWorkload
+from gradstream.user_logging.media import LoggedMedia
 from gradstream.user_logging.scalars import LoggedScalars, Reduction, check_logged, check_value
 from gradstream.workload_arguments import check_arguments
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from torch import Tensor, nn
     from torch.utils.data import Dataset
 
     from gradstream.spec import JobSpec
+    from gradstream.user_logging.items import MediaKind, Snapshot
 
 Split = Literal["train", "eval"]
 
@@ -40,6 +42,8 @@ class Workload:
     """`model()` itself reads what `weights` names, as that of a model of Transformers does."""
     _scalars: LoggedScalars | None = None
     """Where `log` puts its values. None: this runs in no job."""
+    _media: LoggedMedia | None = None
+    """Where `log_image` and the others put their items."""
 
     def __init__(self, **args: Any) -> None:
         for key, value in _checked(type(self), args).items():
@@ -113,6 +117,44 @@ class Workload:
             check_logged(name, reduce)
             check_value(name, value)
 
+    def log_image(self, name: str, image: Any) -> None:
+        """Log an image, where `log` may be called. The page shows it at its step, by worker.
+
+        `image`: a tensor, an array or an image of PIL. Its shape is (height, width), (channels, height, width) or (height, width,
+        channels), its pixels are uint8, or floats from 0 to 1. Beyond limits of rate and size, items are dropped: an alert
+        says so. The first item of a name in a mini-batch or an evaluation counts. Raises: InvalidWorkload."""
+        from gradstream.user_logging import snapshots
+
+        self._log_media(name, "image", lambda: snapshots.image_snapshot(image))
+
+    def log_figure(self, name: str, figure: Any) -> None:
+        """Log a figure of matplotlib, as `log_image`. It is drawn at once, in this thread: about 50 ms."""
+        from gradstream.user_logging import snapshots
+
+        self._log_media(name, "figure", lambda: snapshots.figure_snapshot(figure))
+
+    def log_table(self, name: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+        """Log a table, as `log_image`. Cells are text, numbers, bools or None; there are at most 64 columns and 1,000 rows."""
+        from gradstream.user_logging import snapshots
+
+        self._log_media(name, "table", lambda: snapshots.table_snapshot(columns, rows))
+
+    def log_text(self, name: str, text: str) -> None:
+        """Log a text of at most 64 KiB, as `log_image`."""
+        from gradstream.user_logging import snapshots
+
+        self._log_media(name, "text", lambda: snapshots.text_snapshot(text))
+
+    def log_histogram(self, name: str, values: Any, *, bins: int = 64) -> None:
+        """Log the distribution of a tensor or an array, as `log_image`. It is counted in equal bins between the smallest and the
+        largest value; NaN and infinities are counted apart."""
+        from gradstream.user_logging import snapshots
+
+        self._log_media(name, "histogram", lambda: snapshots.histogram_snapshot(values, bins))
+
+    def _log_media(self, name: str, kind: MediaKind, take: Callable[[], Snapshot]) -> None:
+        (LoggedMedia() if self._media is None else self._media).add(name, kind, take)
+
     def collate_fn(self, examples: list[Any]) -> Any:
         """A batch of single examples, as a DataLoader's collate_fn. Not called for what gives whole batches (gradstream.data)."""
         from torch.utils.data import default_collate
@@ -129,6 +171,14 @@ class Workload:
         if self.classifies:
             values["accuracy"] = accuracy.share_correct(model, batch)
         return values
+
+    def predictions(self, model: nn.Module, batch: Any) -> tuple[Tensor, Tensor]:
+        """Outputs and labels of one evaluation batch, for `evaluate.metrics` of the job file; by default `model(batch[0])` and
+        `batch[1]`. Outputs are class scores of shape (..., classes) with whole labels of shape (...), or one score or value for
+        each label."""
+        from gradstream.accuracy import default_predictions
+
+        return default_predictions(model, batch)
 
     def summarize(self, outputs: list[dict[str, Any]]) -> dict[str, float]:
         """Metrics of the whole evaluation split: AUC, F1, R2, perplexity. `outputs`: what `evaluate` returned for each batch, in

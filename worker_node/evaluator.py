@@ -37,6 +37,7 @@ from worker_node import setup
 from worker_node.evaluated_rows import find_keys
 from worker_node.evaluator_link import EvaluatorLink
 from worker_node.logged_report import LoggedReport
+from worker_node.media_sender import MediaSender
 from worker_node.settings import WorkerSettings
 
 log = logging.getLogger(__name__)
@@ -59,6 +60,7 @@ class Evaluator:
         self._set_up_user_code(order, folder)
         self._scorer = Scorer(self._code, self._flat.model, self._dataset, order.spec.evaluate.batch_size, self._flat.device)
         self._logged = LoggedReport(reporter, self._scorer.logged, order.rank)
+        self._media = MediaSender(open_store(order.store, order), self._scorer.media, reporter, order.rank)
         retransmissions = Retransmissions(lambda count: reporter.point(metrics.RETRANSMISSIONS, count))
         port = setup.port(order, self._flat, retransmissions, settings)
         self._link = EvaluatorLink(port, order.rank, order.incarnation)
@@ -124,6 +126,7 @@ class Evaluator:
             self._reporter.point(f"eval/{key}", value, **place)
         self._scorer.end(self._values)
         self._logged.send(**place)
+        self._media.hand_over(**place)
         judgement = self._judge.judge(self._values, samples=response.samples, version=response.version)
         self._reporter.flush()  # with the next request the servers forget this center: what it has scored must not be lost
         if self._best and self._judge.state.best:
@@ -145,4 +148,5 @@ class Evaluator:
         if self._best:
             self._best.finish()
         uploads.add(RESULT, TextContent(json.dumps(result)))
+        self._media.close()
         uploads.finish()

@@ -19,6 +19,7 @@ from gradstream.train.replica import Replica
 from gradstream.wire.port import RedisPort
 from gradstream.wire.telemetry.reporter import Reporter
 from worker_node.logged_report import LoggedReport
+from worker_node.media_sender import MediaSender
 from worker_node.peer_report import PeerReport
 from worker_node.rate import Rate
 from worker_node.settings import WorkerSettings
@@ -34,6 +35,7 @@ class WorkerReport:
         port: RedisPort | ServerlessPort,
         problem: ModelProblem,
         settings: WorkerSettings,
+        media: MediaSender,
     ) -> None:
         """Report at once what this worker begins with."""
         self._reporter, self._rank, self._settings = reporter, order.rank, settings
@@ -48,7 +50,7 @@ class WorkerReport:
         self._rate = Rate()
         self._told_on_core = -math.inf
         self._peers = PeerReport(reporter, order, problem, settings.peers_every) if isinstance(problem, GroupProblem) else None
-        self._logged = LoggedReport(reporter, problem.logged, order.rank)
+        self._logged, self._media = LoggedReport(reporter, problem.logged, order.rank), media
         self._lag: tuple[int, int, tuple[int, ...]] = -1, 0, ()
         """As last reported."""
 
@@ -67,10 +69,14 @@ class WorkerReport:
         self._reporter.point(metrics.LOSS, loss, rank=self._rank, step=t, samples=samples, version=version)
         if self._logged.is_due():
             self._logged.send(step=t, samples=samples, version=version)
+        self._media.hand_over(step=t, samples=samples, version=version)
 
     def logged(self, t: int) -> None:
-        """Report what the workload has logged and was not due yet."""
-        self._logged.send(step=t, samples=self._w.samples.seen, version=self._link.version)
+        """Report what the workload has logged and was not due yet. It logs no more."""
+        place = {"step": t, "samples": self._w.samples.seen, "version": self._link.version}
+        self._logged.send(**place)
+        self._media.hand_over(**place)
+        self._media.close()
 
     def pushed(self, push: Push) -> None:
         """Report where the time of a push went, and begin to count for the next one."""

@@ -31,6 +31,7 @@ from gradstream.train.link_events import LinkEvents
 from gradstream.wire.telemetry.reporter import Reporter
 from gradstream.wire.transport.retransmissions import Retransmissions
 from worker_node import setup
+from worker_node.media_sender import MediaSender
 from worker_node.recording import environment_recorded, tensors_recorded
 from worker_node.report import WorkerReport
 from worker_node.settings import WorkerSettings
@@ -56,7 +57,8 @@ class Worker(LinkEvents):
         self._serverless = setup.serverless_port(order, self._flat, folder, settings) if serverless else None
         port = self._serverless or setup.port(order, self._flat, retransmissions, settings)
         self._link = Link(order.spec, port, self._replica, order.rank, order.incarnation, self)
-        self._report = WorkerReport(reporter, order, self._replica, self._link, port, self._problem, settings)
+        media = MediaSender(self._store, self._problem.media, reporter, order.rank)
+        self._report = WorkerReport(reporter, order, self._replica, self._link, port, self._problem, settings, media)
 
     def _set_up_user_code(self) -> None:
         order, spec, watchdog = self._order, self._order.spec, self._watchdog

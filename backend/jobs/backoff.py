@@ -21,7 +21,7 @@ from gradstream.programs.log_limit import LogLimit
 
 log = structlog.get_logger(__name__)
 
-Work = Literal["place", "ingest", "advance", "lose", "fold", "retention", "sweep", "checkpoint", "plane"]
+Work = Literal["place", "ingest", "advance", "lose", "fold", "retention", "media", "sweep", "checkpoint", "plane"]
 
 RETRY_INTERVAL, MAX_RETRY_INTERVAL = 1.0, 600.0
 """Seconds; the pause doubles with each failure in a row."""
@@ -43,6 +43,7 @@ _TELLS: dict[Work, tuple[str, str]] = {
     "lose": ("The controller cannot end processes of this job on a lost node", f"Stop the job. {_REPORT}"),
     "fold": ("The controller cannot complete the charts of this job", _REPORT),
     "retention": ("The controller cannot remove the stored metrics of this job", "Delete the job if they have to go now"),
+    "media": ("The controller cannot remove the logged media of this job", "Delete the job if they have to go now"),
     "sweep": ("The controller cannot remove what this job left on the data plane", f"Delete the job. {_REPORT}"),
     "plane": ("The controller cannot act on what this job holds of the data plane", _REPORT),
     "checkpoint": ("The controller could not request a last checkpoint of this job", _REPORT),

@@ -130,6 +130,11 @@ def _describe_log_dropped(_kept: Folded, _gate: Gate, found: Found) -> Iterator[
         yield Alert(log_dropped.sentence(who), who, {"dropped": dropped})
 
 
+def _describe_media_dropped(_kept: Folded, _gate: Gate, found: Found) -> Iterator[Alert]:
+    for who, dropped in sorted(found.items()):
+        yield Alert(log_dropped.media_sentence(who), who, {"dropped": dropped})
+
+
 def _find_full_disks(kept: Folded) -> Found:
     return {who: rows for who, rows in kept.rows_beyond.items() if rows}
 
@@ -161,6 +166,7 @@ RULES: tuple[AlertRule, ...] = (
     AlertRule(lambda kept: dict.fromkeys(kept.dropping), _describe_dropping),
     AlertRule(lambda kept: kept.shared_memory_shortfalls, _describe_shared_memory),
     AlertRule(lambda kept: kept.log_dropped, _describe_log_dropped),
+    AlertRule(lambda kept: kept.media_dropped, _describe_media_dropped),
     AlertRule(_find_full_disks, _describe_full_disk, resolutions=lambda kept: full_disk.resolutions(kept.rows_beyond)),
     AlertRule(lambda kept: kept.damaged, _describe_damage, shown=False),  # a resend has repaired it
     AlertRule(lambda kept: {"": kept.waits_for} if kept.waits_for else {}, _describe_sentences, recorded=False),  # by the scheduler

@@ -53,7 +53,11 @@ _TAKEN = frozenset(
         metrics.EXPORTS_FAILED,
     )
 )
-_COUNTS = {metrics.RETRANSMISSIONS.name: "damaged", metrics.LOG_DROPPED.name: "log_dropped"}
+_COUNTS = {
+    metrics.RETRANSMISSIONS.name: "damaged",
+    metrics.LOG_DROPPED.name: "log_dropped",
+    metrics.MEDIA_DROPPED.name: "media_dropped",
+}
 """Fields with the last count of each process, by metric."""
 _WATCHED = pass_alerts.TAKEN | table_alerts.TAKEN
 
@@ -101,6 +105,8 @@ class Folded(BaseModel):
     """Processes that received corrupt messages, in any attempt, with their number of retransmissions."""
     log_dropped: dict[str, int] = Field(default_factory=dict)
     """Processes whose workload logged under too many names, in any attempt, with the values that were dropped."""
+    media_dropped: dict[str, int] = Field(default_factory=dict)
+    """Processes that have dropped logged media, in any attempt, with their number."""
     rows_beyond: dict[str, int] = Field(default_factory=dict)
     """Servers whose disk took no more rows, in this attempt, with the rows that they keep in memory beyond it; 0: no more."""
     hanging: dict[str, Hang] = Field(default_factory=dict)

@@ -20,6 +20,7 @@ from backend.db import try_lock
 from backend.hints import Hints
 from backend.jobs import repository as job_rows
 from backend.jobs.backoff import JobBackoff, Work
+from backend.media import keeping as media_keeping
 from backend.metrics import ingest, keeping
 from backend.nodes import silence
 from backend.nodes.identity.accounts import restore_accounts
@@ -143,6 +144,7 @@ class Controller:
         if time.monotonic() >= self._tidy_at:
             self._tidy_at = time.monotonic() + TIDY_EVERY
             self._guarded("stored metrics", partial(keeping.tidy, database, self._backoff))
+            self._guarded("logged media", partial(media_keeping.tidy, database, self._backoff))
             self._guarded("accounts of nodes", partial(restore_accounts, self._platform.live, database, self._platform.derived))
         return bool(begun)
 

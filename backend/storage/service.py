@@ -19,6 +19,7 @@ def show(platform: Platform) -> PlatformStorage:
             "models and results": repository.count_files(session, checkpoints=False),
             "uploads": folders.count(platform.files.incoming),
             "logs": (None, repository.table_bytes(session, repository.LOG_TABLES)),
+            "media": (None, repository.table_bytes(session, repository.MEDIA_TABLES)),
             "metrics": (None, repository.table_bytes(session, repository.METRIC_TABLES)),
         }
         largest = repository.largest_jobs(session, _LARGEST)

@@ -43,6 +43,13 @@ class Mnist(Workload):
         images, labels = batch
         return nn.functional.cross_entropy(model(images), labels)
 
+    def on_evaluation_end(self, model: nn.Sequential, metrics: dict[str, float]) -> None:
+        first = next(layer for layer in model if isinstance(layer, nn.Linear | nn.Conv2d))
+        self.log_histogram("first_layer/weights", first.weight)  # on the tab Media, as the image of 16 filters
+        filters = first.weight[:16].reshape(4, 4, *((28, 28) if self.network == "mlp" else (5, 5)))
+        joined = torch.cat([torch.cat([*row], 1) for row in filters])
+        self.log_image("first_layer/filters", 0.5 + joined / (6 * joined.std()))
+
 
 def read_idx(path: Path) -> torch.Tensor:
     """One IDX file of bytes: two zeros, the type, the number of dimensions, each dimension as 4 bytes, the values."""

@@ -13,7 +13,7 @@ from gradstream.api.base import ApiModel, Known
 from gradstream.api.statuses import ProcessStatus
 from gradstream.sandbox.sandbox import Level, Network
 
-StoredKind = Literal["bundles", "checkpoints", "models and results", "uploads", "logs", "metrics"]
+StoredKind = Literal["bundles", "checkpoints", "models and results", "uploads", "logs", "media", "metrics"]
 UnneededKind = Literal["bundle", "upload", "deleted job", "stray file"]
 
 
@@ -130,7 +130,7 @@ class SignInLink(ApiModel):
 class Stored(ApiModel):
     kind: Known[StoredKind]
     count: int | None = Field(description="Bundles or files; null: rows of the database")
-    bytes: int = Field(description="Stored bytes; for logs and metrics their tables with the indexes")
+    bytes: int = Field(description="Stored bytes; for logs, media and metrics their tables with the indexes")
 
 
 class StoredJob(ApiModel):

@@ -70,6 +70,7 @@ COMMANDS: dict[str, _Entry] = {
     "config": _Entry("jobs.config", _JOBS, "Print a job's file: short, in full, or as submitted"),
     "logs": _Entry("results.logs", _JOBS, "Print or follow a job's logs"),
     "metrics": _Entry("results.metrics", _JOBS, "Print a job's metrics"),
+    "media": _Entry("results.media", _JOBS, "List or save a job's logged images, figures, tables, texts and histograms"),
     "events": _Entry("results.events", _JOBS, "Print a job's events"),
     "compare": _Entry("results.compare", _JOBS, "Compare when jobs reached a target"),
     "diff": _Entry("results.diff", _JOBS, "Print in what two jobs differ: settings, environment, code"),

@@ -10,6 +10,7 @@ The command line is written on top of it, so whatever a command does, a program 
 
 from gradstream.api.history import Artifact, Event, JobExport, LogChunk, Process
 from gradstream.api.jobs import Job, JobSummary
+from gradstream.api.media import JobMedia, MediaItem
 from gradstream.api.plan import Plan
 from gradstream.api.platform import BrowserSession, Collection, CreatedToken, Node, PlatformStorage, SignInLink, Token
 from gradstream.api.progress import Progress
@@ -27,9 +28,11 @@ __all__ = [
     "Event",
     "Job",
     "JobExport",
+    "JobMedia",
     "JobSummary",
     "JobTables",
     "LogChunk",
+    "MediaItem",
     "Node",
     "Plan",
     "PlatformStorage",

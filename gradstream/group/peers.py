@@ -68,7 +68,8 @@ class PeerProblem(ModelProblem):
         reached = self._gather()
         observed = self.take_observations()
         self._computed += time.perf_counter() - began - self._waited
-        return Trained(loss, observed.pack() if observed else "", self.logged.take_weighted(), reached)
+        packed = observed.pack() if observed else ""
+        return Trained(loss, packed, self.logged.take_weighted(), reached, media=self.media.give_away())
 
     def _backward(self, request: Train) -> Callable[[Tensor], None]:
         return backward if request.scale is None else scaled(backward, request.scale)

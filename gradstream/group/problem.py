@@ -131,6 +131,8 @@ class GroupProblem(ModelProblem):
             self._observed.add(Observations.unpack(trained.observed))
         if trained.logged:
             self.logged.merge(trained.logged)
+        if trained.media:
+            self.media.merge(trained.media)
         return trained
 
     def loss_of(self, taken: Minibatch) -> float:

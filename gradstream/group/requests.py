@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from torch import Tensor
@@ -10,6 +10,7 @@ from torch import Tensor
 from gradstream.model.parts import MicroBatch
 from gradstream.optim.parameters import ParameterShape
 from gradstream.optim.spec import Optimizer
+from gradstream.user_logging.media import Pending
 from gradstream.user_logging.scalars import Taken
 
 
@@ -106,3 +107,5 @@ class Trained(NamedTuple):
     """The parameters that have a gradient here, by index; None: all, so the peer has left a whole vector."""
     late: Mapping[int, Tensor] = {}
     """Gradients of parameters, by index, that came after their bucket had been added."""
+    media: Sequence[Pending] = ()
+    """The images, tables and others that the workload has logged."""

@@ -30,6 +30,7 @@ from gradstream.model.usercode import UserCode, blaming
 from gradstream.process.begin import seed_of
 from gradstream.spec import JobSpec
 from gradstream.train.problem import Gradient
+from gradstream.user_logging.media import LoggedMedia
 from gradstream.user_logging.scalars import LoggedScalars
 
 _NEAR = 1e-3
@@ -129,7 +130,7 @@ class StagesProblem(GroupProblem):
             self._others.ask(number, Check(part))
         self._pipeline.evaluate_once(model, part, self._code.loss)
         staged = [self._others.answer(number) for number in range(1, self._stages)][-1]
-        with torch.no_grad(), self._pipeline.drawing(0), self._code.logging_into(LoggedScalars()):
+        with torch.no_grad(), self._pipeline.drawing(0), self._code.logging_into(LoggedScalars(), LoggedMedia()):
             whole = float(self._code.loss(model, part))
         if abs(staged - whole) > _NEAR * max(abs(staged), abs(whole)):
             with blaming("loss()"):

@@ -6,6 +6,7 @@ workload in the same words. The number of workers, the gate and the rest of the 
 the steps of this one process.
 """
 
+from gradstream.local_run.media import LocalMedia
 from gradstream.local_run.training import LocalProgress, train
 
-__all__ = ["LocalProgress", "train"]
+__all__ = ["LocalMedia", "LocalProgress", "train"]

@@ -24,6 +24,8 @@ from gradstream.input.data import never_empty, to_device
 from gradstream.input.gather import Batching
 from gradstream.input.overlap import find_overlap
 from gradstream.input.shuffled import batches_of
+from gradstream.local_run.clock import EvaluationClock
+from gradstream.local_run.media import LocalMedia
 from gradstream.local_run.rows import local_rows
 from gradstream.model import parts
 from gradstream.model.buffers import plain_name
@@ -41,7 +43,6 @@ from gradstream.observations.sliding import SlidingObservations
 from gradstream.progress import log_dropped
 from gradstream.progress.evaluation_alerts import not_finite_sentence, overlap_sentence
 from gradstream.spec import JobSpec
-from gradstream.spec.cadence import is_due
 from gradstream.train.replica import LossNotFinite
 from gradstream.user_logging.names import EVALUATION, GROUP
 
@@ -66,8 +67,9 @@ class LocalProgress:
     """New alerts since the last report."""
 
 
-def train(spec: JobSpec, folder: Path) -> Iterator[LocalProgress]:
-    """Train, reporting at every evaluation; the last report is `finished`. `folder`: where the user's modules are.
+def train(spec: JobSpec, folder: Path, media: LocalMedia | None = None) -> Iterator[LocalProgress]:
+    """Train, reporting at every evaluation; the last report is `finished`. `folder`: where the user's modules are. `media`: takes
+    media that they log; None: these are dropped.
 
     Raises: UserError: the workload raised, or does what would not train elsewhere. LossNotFinite. InvalidWorkload. InvalidJob."""
     if spec.stop.never:
@@ -91,11 +93,12 @@ def train(spec: JobSpec, folder: Path) -> Iterator[LocalProgress]:
         overlap = find_overlap(data, held_out)
     told = [overlap_sentence(overlap.shared, overlap.compared)] if overlap else []
     known = set[str]()
-    for report in _Training(spec, code, model, data, scorer, device).reports():
+    for report in _Training(spec, code, model, data, scorer, device, media).reports():
         odd = [name for name, value in report.evaluation.items() if not math.isfinite(value) and name not in known]
         known.update(odd)
-        told += [log_dropped.sentence("run --local")] if code.logged.dropped and "log" not in known else []
-        known.update(["log"] if code.logged.dropped else [])
+        dropped = {"log": (code.logged.dropped, log_dropped.sentence), "media": (code.media.dropped, log_dropped.media_sentence)}
+        told += [sentence("run --local") for key, (count, sentence) in dropped.items() if count and key not in known]
+        known.update(key for key, (count, _) in dropped.items() if count)
         told += [not_finite_sentence(f"eval/{name}", report.samples) for name in odd]
         yield replace(report, alerts=tuple(told))
         told = []
@@ -105,10 +108,17 @@ class _Training:
     """The loop that one would write by hand."""
 
     def __init__(
-        self, spec: JobSpec, code: UserCode, model: torch.nn.Module, data: Any, scorer: Scorer, device: torch.device
+        self,
+        spec: JobSpec,
+        code: UserCode,
+        model: torch.nn.Module,
+        data: Any,
+        scorer: Scorer,
+        device: torch.device,
+        media: LocalMedia | None,
     ) -> None:
         self._spec, self._code, self._model, self._device = spec, code, model, device
-        self._scorer, self._guard = scorer, ParameterGuard(model)
+        self._scorer, self._guard, self._media = scorer, ParameterGuard(model), media
         empty = torch.nn.Parameter(torch.empty(0))  # stands in where the model is tables alone
         dense = [(plain_name(name), p) for name, p in model.named_parameters()] or [("", empty)]
         self._optimizer = spec.optimizer.build(dense, lr=spec.strategy.lr)
@@ -117,7 +127,7 @@ class _Training:
         self._data, length = data, _length(data, spec)
         self._steps = _steps(spec, length, code.batching.drop_last)
         self._schedule = spec.schedule.for_run(_total_samples(self._steps, length, spec, code.batching.drop_last))
-        self._clock, self._judge = _EvaluationClock(spec, length), Judge(spec)
+        self._clock, self._judge = EvaluationClock(spec, length), Judge(spec)
         self._scale = loss_scale(spec)
         per_epoch = batches_of(length, spec.batch_size, code.batching.drop_last) if length else None
         self._hooks = WorkloadHooks(code, model, self._guard.watching, per_epoch)
@@ -132,9 +142,11 @@ class _Training:
             losses.append(self._step(step, to_device(batch, self._device), examples, samples))
             samples += examples
             seconds += time.perf_counter() - began
+            self._write_media(step, samples)
             if self._clock.is_due(seconds, samples) or step == self._steps:
                 values = self._scorer.score()
                 self._scorer.end(values)
+                self._write_media(step, samples)
                 self._model.train()
                 stopped_by = self._judge.judge(values, samples=samples, version=step).stop
                 finished = bool(stopped_by) or step == self._steps
@@ -143,6 +155,7 @@ class _Training:
                 if finished:
                     self._hooks.end_epoch_before(step)
                     self._hooks.end()
+                    self._write_media(step, samples)
                 yield LocalProgress(step, samples, total, seconds, mean, values, observed, self._logged(), finished, stopped_by)
                 losses = []
                 if finished:
@@ -205,6 +218,13 @@ class _Training:
         of_groups = {GROUP: self._code.logged, EVALUATION: self._scorer.logged}
         return {f"{group}{name}": value for group, logged in of_groups.items() for name, value in logged.take().items()}
 
+    def _write_media(self, step: int, samples: int) -> None:
+        for rank, logged in ((0, self._code.media), (-1, self._scorer.media)):
+            if self._media:
+                self._media.write(logged, rank=rank, step=step, samples=samples)
+            else:
+                logged.give_away()
+
     def _one_pass(self, loader: DataLoader[Any]) -> Iterator[tuple[Any, int]]:
         batches = iter(loader)
         while True:
@@ -255,27 +275,6 @@ def _loader(data: Any, batch_size: int, batching: Batching, generator: torch.Gen
         return DataLoader(data, sampler=sampler, batch_size=None, generator=generator, collate_fn=lambda b: (b, length_of(b)))
     order: dict[str, Any] = {} if isinstance(data, IterableDataset) else {"shuffle": True, "generator": generator}
     return DataLoader(data, batch_size, collate_fn=lambda examples: (batching.join(examples), len(examples)), **order)
-
-
-class _EvaluationClock:
-    """Says when the next evaluation is due."""
-
-    def __init__(self, spec: JobSpec, length: int | None) -> None:
-        """`length`: examples of one pass. Raises: InvalidWorkload."""
-        cadence = spec.evaluate.cadence
-        self._seconds, self._every = cadence.seconds, cadence.in_samples(length)
-        if cadence.epochs is not None and self._every is None:
-            raise InvalidWorkload("evaluate.every: the length of dataset('train') is not known; set data.length, or write samples")
-        self._at_seconds, self._at_samples = 0.0, 0
-
-    def is_due(self, seconds: float, samples: int) -> bool:
-        if self._every is not None:
-            before, self._at_samples = self._at_samples, samples
-            return is_due(before, samples, self._every)
-        due = self._seconds is not None and seconds - self._at_seconds >= self._seconds
-        if due:
-            self._at_seconds = seconds
-        return due
 
 
 def _total_samples(steps: int, length: int | None, spec: JobSpec, drop_last: bool) -> int:

@@ -31,6 +31,7 @@ from gradstream.observations.histograms import Observations
 from gradstream.observations.recording import recording
 from gradstream.train.granted import GrantedBatches
 from gradstream.train.problem import Gradient
+from gradstream.user_logging.media import LoggedMedia
 from gradstream.user_logging.scalars import LoggedScalars
 
 if TYPE_CHECKING:
@@ -131,6 +132,11 @@ class ModelProblem:
     def logged(self) -> LoggedScalars:
         """The values that the workload has logged since they were last taken."""
         return self._code.logged
+
+    @property
+    def media(self) -> LoggedMedia:
+        """The images, tables and others that it has logged since they were last taken."""
+        return self._code.media
 
     def descend(self, alpha: float) -> None:
         self._flat.descend(alpha)

@@ -17,6 +17,7 @@ from gradstream.data.ragged import Ragged
 from gradstream.errors import InvalidWorkload, PlaneLost
 from gradstream.input import randomness
 from gradstream.input.gather import Batching
+from gradstream.metrics.named import metric_key
 from gradstream.model import ensemble
 from gradstream.model.computing.blocks import check_blocks, recompute
 from gradstream.model.computing.compiled import check_compiler, compile_forward
@@ -26,6 +27,7 @@ from gradstream.model.weights.files import load_given_weights
 from gradstream.process.begin import seed_of
 from gradstream.process.exits import UserError
 from gradstream.spec import JobSpec
+from gradstream.user_logging.media import LoggedMedia
 from gradstream.user_logging.scalars import LoggedScalars
 from gradstream.workload import Split, Workload
 
@@ -73,16 +75,19 @@ class UserCode:
             self._workload = found(**spec.workload.args)
         self.logged = LoggedScalars()
         """The values that it logs in training."""
-        self._workload._scalars = self.logged
+        self.media = LoggedMedia()
+        """The images, tables and others that it logs in training."""
+        self._workload._scalars, self._workload._media = self.logged, self.media
 
     @contextmanager
-    def logging_into(self, scalars: LoggedScalars) -> Iterator[None]:
+    def logging_into(self, scalars: LoggedScalars, media: LoggedMedia) -> Iterator[None]:
         """Inside, what the workload logs goes there."""
-        before, self._workload._scalars = self._workload._scalars, scalars
+        workload = self._workload
+        before, workload._scalars, workload._media = (workload._scalars, workload._media), scalars, media
         try:
             yield
         finally:
-            self._workload._scalars = before
+            workload._scalars, workload._media = before
 
     def model(self) -> nn.Module:
         """Build the model, the same in every process of the job."""
@@ -169,6 +174,18 @@ class UserCode:
             if not isinstance(values, dict):
                 raise InvalidWorkload(f"evaluate() must return a dict of numbers, not {described(values)}")
             return {_metric(key): value for key, value in values.items()}
+
+    @property
+    def metric_keys(self) -> list[str]:
+        """The keys of `evaluate.metrics`, each once."""
+        return list(dict.fromkeys(map(metric_key, self._spec.evaluate.metrics)))
+
+    def predictions(self, model: nn.Module, batch: Any) -> tuple[Any, Any]:
+        with blaming("predictions()"), narrowed(self._spec, model):
+            found = self._workload.predictions(model, batch)
+            if not isinstance(found, tuple) or len(found) != 2:
+                raise InvalidWorkload(f"predictions() must return outputs and labels, not {described(found)}")
+            return found
 
     @property
     def summarize(self) -> Callable[[list[dict[str, Any]]], dict[str, float]] | None:

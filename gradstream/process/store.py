@@ -7,7 +7,7 @@ import logging
 import os
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import unquote, urlparse
@@ -24,6 +24,9 @@ from gradstream.process.saving.part_list import PartList
 from gradstream.process.saving.resumed import ResumedFile, ResumedFiles
 from gradstream.sandbox import door
 from gradstream.tls import choose_verify
+from gradstream.user_logging.files import MEDIA_FOLDER, write_item
+from gradstream.user_logging.items import LoggedItem
+from gradstream.user_logging.posted import MediaOutcome, PostedMedia
 
 log = logging.getLogger(__name__)
 
@@ -57,6 +60,9 @@ class Store(Protocol):
         it is known.
 
         Raises: Unavailable, if that could not be done in time or the attempt is over."""
+
+    def put_media(self, items: Sequence[LoggedItem]) -> MediaOutcome:
+        """Keep logged media. An item of a name and step replaces an earlier one. Raises: Unavailable, as `put`."""
 
     def resumed(self, part: str) -> list[ResumedFile]:
         """Return the files of a part (`worker-0`) in the checkpoint that this attempt resumes from, its state first. Empty: the
@@ -95,6 +101,11 @@ class FolderStore:
             out.flush()
             os.fsync(out.fileno())
         os.replace(temporary, target)
+
+    def put_media(self, items: Sequence[LoggedItem]) -> MediaOutcome:
+        for item in items:
+            write_item(self._root / str(self._order.attempt) / MEDIA_FOLDER, item)
+        return MediaOutcome()
 
     def resumed(self, part: str) -> list[ResumedFile]:
         resume = self._order.resume
@@ -158,6 +169,12 @@ class ApiStore:
             return self._http.put(f"/files/{name}", content=chunks, headers=headers, timeout=timeout)
 
         self._ask(f"PUT /files/{name}", send, nbytes)
+
+    def put_media(self, items: Sequence[LoggedItem]) -> MediaOutcome:
+        posted = PostedMedia.of(items).model_dump_json().encode()
+        headers = {"Content-Type": "application/json"}
+        answer = self._ask("POST /media", lambda: self._http.post("/media", content=posted, headers=headers), len(posted))
+        return MediaOutcome.model_validate_json(answer.content)
 
     def resumed(self, part: str) -> list[ResumedFile]:
         if not self._resuming:

@@ -1,4 +1,4 @@
-"""The sentence about logged values that are dropped."""
+"""The sentences about logged values and media that are dropped."""
 
 from __future__ import annotations
 
@@ -10,4 +10,12 @@ def sentence(label: str) -> str:
     return (
         f"{label} logs values under more than {MAX_NAMES} names; those under further names are dropped. The metric "
         "worker/log_dropped counts them. Log under fewer names: a name with a step in it is a new one at each step."
+    )
+
+
+def media_sentence(label: str) -> str:
+    """The first time for a process. `label`: as for `sentence`."""
+    return (
+        f"{label} logs more media than the limits allow; those beyond are dropped. The metric worker/media_dropped counts "
+        f"them, and the log of {label} names the limit. Log images, tables and histograms less often, or smaller ones."
     )

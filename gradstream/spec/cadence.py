@@ -8,9 +8,10 @@ import re
 from collections.abc import Callable
 from typing import Annotated, Any, Final, Literal, NamedTuple, Self
 
-from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
 from gradstream.bounds import MAX_BATCH, MAX_COUNT, MAX_SECONDS, shorten
+from gradstream.metrics.named import metric_key
 from gradstream.spec.part import SpecPart
 from gradstream.spec.values import DURATION_UNITS, Average
 
@@ -205,6 +206,14 @@ class Exporting(SpecPart, frozen=True):
         return self
 
 
+def _metric_name(name: str) -> str:
+    return metric_key(name).replace("_", "-") if name.startswith("top") else metric_key(name)
+
+
+MetricName = Annotated[str, AfterValidator(_metric_name)]
+"""A metric that an evaluation computes by itself."""
+
+
 class Evaluate(SpecPart, frozen=True):
     """Evaluation of the model on the evaluation split while it trains."""
 
@@ -214,6 +223,13 @@ class Evaluate(SpecPart, frozen=True):
         "samples', '0.5 epochs'), which is the same on every machine",
     )
     batch_size: int = Field(1024, ge=1, le=MAX_BATCH, description="Examples per mini-batch of the evaluation")
+    metrics: tuple[MetricName, ...] = Field(
+        (),
+        max_length=20,
+        description="Metrics of the whole evaluation split, by name, without code: accuracy, top-5 (or another number), precision, "
+        "recall, f1, average_precision, auc, mse, mae, perplexity; they become eval/accuracy, eval/top_5 and so on",
+        examples=[["top-5", "f1"]],
+    )
     average: Average | None = Field(
         None,
         description="Average of the model's versions (Polyak), which is evaluated and becomes the final model: the share of each "

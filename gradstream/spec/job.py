@@ -34,6 +34,12 @@ class Retention(SpecPart, frozen=True):
         description="Time after the job's end until its stored metrics and charts are deleted; the file metrics.parquet stays; "
         "default: as long as the job",
     )
+    media: Seconds | None = Field(
+        None,
+        gt=0,
+        description="Time after the job's end until the images, tables and other media that its code has logged are deleted; "
+        "default: as long as the job",
+    )
 
 
 class JobSpec(SpecPart, frozen=True):

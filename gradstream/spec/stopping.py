@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from gradstream import metrics
 from gradstream.bounds import MAX_SIZE, MAX_STEPS, Count, Number
+from gradstream.metrics.named import better_side
 from gradstream.spec.part import SpecPart
 
 ACCURACY, LOSS = "eval/accuracy", "eval/loss"
@@ -77,7 +78,7 @@ class Best(SpecPart, frozen=True):
 
 
 def _known_side(metric: str) -> metrics.Better:
-    return metrics.CATALOGUE[metric].better if metric in metrics.CATALOGUE else "neither"
+    return better_side(metric)
 
 
 class Stop(SpecPart, frozen=True):

@@ -8,12 +8,14 @@ from collections.abc import Iterator
 
 from gradstream import metrics as catalogue
 from gradstream.errors import Mistake
+from gradstream.metrics.named import NAMED, metric_key, top_count
 from gradstream.spec import JobSpec
 from gradstream.spec.stopping import ACCURACY, LOSS
 from gradstream.workload_source.annotations import read_value
 from gradstream.workload_source.classes import StaticWorkload, defines, value_of
 
 _OBSERVED = [metric.name for metric in catalogue.EVALUATED.values()]
+_BY_NAME = ", or name it in evaluate.metrics"
 _HOW = ", or call self.observe(logits, labels) in loss()"
 _DECIDE = {"evaluate", "summarize", "classifies"}
 """Attributes of a workload that decide which metrics there are."""
@@ -25,6 +27,7 @@ def unknown_metrics(found: StaticWorkload, spec: JobSpec) -> Iterator[Mistake]:
     metrics = _metrics(found)
     if metrics is None:
         return
+    metrics += [name for name in (f"eval/{metric_key(each)}" for each in spec.evaluate.metrics) if name not in metrics]
     if spec.members > 1:
         metrics += [f"eval/members_{metric.removeprefix('eval/')}" for metric in metrics]
     for pointer, part in wanted.items():
@@ -36,8 +39,13 @@ def unknown_metrics(found: StaticWorkload, spec: JobSpec) -> Iterator[Mistake]:
                 f"{pointer}/metric",
                 f"{name} has the default evaluate(), which gives no {part.metric}{hint} It gives {', '.join(metrics)}"
                 f"{'' if ACCURACY in metrics else ', as classifies is False'}; override evaluate() for other metrics"
-                f"{_HOW if part.metric in _OBSERVED else ''}",
+                f"{_BY_NAME if _has_name(part.metric) else ''}{_HOW if part.metric in _OBSERVED else ''}",
             )
+
+
+def _has_name(metric: str) -> bool:
+    key = metric.removeprefix("eval/")
+    return key in NAMED or top_count(key) is not None
 
 
 def _metrics(found: StaticWorkload) -> list[str] | None:

@@ -48,6 +48,8 @@ export type JobTarget = Schemas["JobTarget"]
 export type JobWarning = Schemas["JobWarning"]
 export type LogChunk = Schemas["LogChunk"]
 export type ModelSize = Schemas["Size"]
+export type MediaItem = Schemas["MediaItem"]
+export type MediaName = Schemas["MediaName"]
 export type Node = Schemas["Node"]
 export type Plan = Schemas["Plan"]
 export type PlannedTable = Schemas["PlannedTable"]
@@ -58,6 +60,7 @@ export type RowBin = Schemas["RowBin"]
 export type ServerLoad = Schemas["ServerLoad"]
 export type ShardLoad = Schemas["ShardLoad"]
 export type Waiting = Schemas["WaitingJob"]
+export type StoredHistogram = Schemas["StoredHistogram"]
 export type TableKey = Schemas["TableKey"]
 export type Token = Schemas["Token"]
 export type PeerLoad = Schemas["PeerLoad"]
@@ -110,6 +113,18 @@ export function jobStreamUrl(id: string, after: number): string {
 
 export function artifactUrl(jobId: string, name: string): string {
   return `/api/v1/jobs/${jobId}/artifacts/${name.split("/").map(encodeURIComponent).join("/")}`
+}
+
+/** One logged item. `download`: as a file to save. */
+export function mediaUrl(jobId: string, seq: number, download = false): string {
+  return `/api/v1/jobs/${jobId}/media/items/${seq}${download ? "?download=true" : ""}`
+}
+
+/** The content of a logged item, which has a form of its own for each kind. */
+export async function readMedia(jobId: string, seq: number): Promise<Response> {
+  const response = await fetch(mediaUrl(jobId, seq))
+  if (!response.ok) throw await Problem.from(response)
+  return response
 }
 
 /** All points of a metric, as they were measured. */

@@ -774,6 +774,87 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{id}/media": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Media
+         * @description The names of what the user code of a job has logged beside numbers: images, figures, tables, texts and histograms.
+         */
+        get: operations["listMedia"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/media/items": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Items
+         * @description Items in the order of their arrival, without their contents. A worker that repeats a step replaces its items.
+         */
+        get: operations["listMediaItems"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/media/histograms": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Histograms
+         * @description Histograms of one name with their counts, by step: how a distribution has changed.
+         */
+        get: operations["listHistograms"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/media/items/{seq}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Item
+         * @description The content of one item: a PNG file, text, or the JSON of a table or a histogram. `download`: as an attachment. It never
+         *     changes.
+         */
+        get: operations["getMediaItem"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{id}/artifacts": {
         parameters: {
             query?: never;
@@ -1523,6 +1604,27 @@ export interface paths {
         get: operations["getLatestFile"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/process/media": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Put Media
+         * @description Store logged media of the attempt, in place of those of the same name and step. Items beyond the job's limits are dropped,
+         *     and counted. 409 once the process or its attempt is over.
+         */
+        post: operations["putMedia"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3044,6 +3146,16 @@ export interface components {
              */
             batch_size: number;
             /**
+             * Metrics
+             * @description Metrics of the whole evaluation split, by name, without code: accuracy, top-5 (or another number), precision, recall, f1, average_precision, auc, mse, mae, perplexity; they become eval/accuracy, eval/top_5 and so on
+             * @default []
+             * @example [
+             *       "top-5",
+             *       "f1"
+             *     ]
+             */
+            metrics: string[];
+            /**
              * Average
              * @description Average of the model's versions (Polyak), which is evaluated and becomes the final model: the share of each new version, such as 0.001, or 'uniform'; default: no average
              */
@@ -4023,6 +4135,24 @@ export interface components {
              */
             files: components["schemas"]["JobFile"][];
         };
+        /** JobMedia */
+        JobMedia: {
+            /**
+             * Items
+             * @description By name
+             */
+            items: components["schemas"]["MediaName"][];
+            /**
+             * Bytes
+             * @description Stored bytes of all items
+             */
+            bytes: number;
+            /**
+             * Max Bytes
+             * @description The bytes that a job may store
+             */
+            max_bytes: number;
+        };
         /** JobPage */
         JobPage: {
             /** Items */
@@ -4214,7 +4344,8 @@ export interface components {
             /**
              * @default {
              *       "every": 2,
-             *       "batch_size": 1024
+             *       "batch_size": 1024,
+             *       "metrics": []
              *     }
              */
             evaluate: components["schemas"]["Evaluate"];
@@ -4884,6 +5015,115 @@ export interface components {
              * @description Its embedding tables; null: not measured
              */
             tables?: components["schemas"]["TableSize"][] | null;
+        };
+        /**
+         * MediaItem
+         * @description One item, without its content.
+         */
+        MediaItem: {
+            /** Seq */
+            seq: number;
+            /** Name */
+            name: string;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "image" | "figure" | "table" | "text" | "histogram";
+            /**
+             * Rank
+             * @description -1: the evaluator
+             */
+            rank: number;
+            /**
+             * Step
+             * @description The worker's mini-batch; in evaluations, the version of the center
+             */
+            step: number;
+            /** Samples */
+            samples: number;
+            /** Version */
+            version: number;
+            /** Attempt */
+            attempt: number;
+            /**
+             * Time
+             * Format: date-time
+             */
+            time: string;
+            /** Size */
+            size: number;
+            /**
+             * Width
+             * @description Pixels, of images and figures; null: another kind
+             */
+            width: number | null;
+            /** Height */
+            height: number | null;
+        };
+        /**
+         * MediaName
+         * @description All items of one name.
+         */
+        MediaName: {
+            /**
+             * Name
+             * @example samples/first
+             */
+            name: string;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "image" | "figure" | "table" | "text" | "histogram";
+            /**
+             * Ranks
+             * @description Workers that have logged it; -1: the evaluator
+             */
+            ranks: number[];
+            /** Count */
+            count: number;
+            /** Bytes */
+            bytes: number;
+            /** First Step */
+            first_step: number;
+            /** Last Step */
+            last_step: number;
+            /**
+             * Seq
+             * @description The highest `seq` of its items: it grows when there are new ones
+             */
+            seq: number;
+        };
+        /**
+         * MediaOutcome
+         * @description The outcome of a batch.
+         */
+        MediaOutcome: {
+            /**
+             * Dropped
+             * @description Items that the job has no more space for
+             * @default 0
+             */
+            dropped: number;
+            /**
+             * Why
+             * @description The limit that dropped them
+             */
+            why?: string | null;
+        };
+        /** MediaPage */
+        MediaPage: {
+            /**
+             * Items
+             * @description In the order of their arrival
+             */
+            items: components["schemas"]["MediaItem"][];
+            /**
+             * Next
+             * @description Give it as `after` to read on; null: these are the last ones so far
+             */
+            next: number | null;
         };
         /**
          * Memory
@@ -5605,6 +5845,34 @@ export interface components {
              */
             omitted: number;
         };
+        /** PostedItem */
+        PostedItem: {
+            /** Name */
+            name: string;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "image" | "figure" | "table" | "text" | "histogram";
+            /** Step */
+            step: number;
+            /** Samples */
+            samples: number;
+            /** Version */
+            version: number;
+            /** Time */
+            time: number;
+            /**
+             * Content
+             * @description In base64
+             */
+            content: string;
+        };
+        /** PostedMedia */
+        PostedMedia: {
+            /** Items */
+            items: components["schemas"]["PostedItem"][];
+        };
         /** Process */
         Process: {
             /**
@@ -6201,6 +6469,11 @@ export interface components {
              * @description Time after the job's end until its stored metrics and charts are deleted; the file metrics.parquet stays; default: as long as the job
              */
             metrics?: (number | string) | null;
+            /**
+             * Media
+             * @description Time after the job's end until the images, tables and other media that its code has logged are deleted; default: as long as the job
+             */
+            media?: (number | string) | null;
         };
         /**
          * Roles
@@ -6866,7 +7139,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "bundles" | "checkpoints" | "models and results" | "uploads" | "logs" | "metrics";
+            kind: "bundles" | "checkpoints" | "models and results" | "uploads" | "logs" | "media" | "metrics";
             /**
              * Count
              * @description Bundles or files; null: rows of the database
@@ -6874,7 +7147,7 @@ export interface components {
             count: number | null;
             /**
              * Bytes
-             * @description Stored bytes; for logs and metrics their tables with the indexes
+             * @description Stored bytes; for logs, media and metrics their tables with the indexes
              */
             bytes: number;
         };
@@ -6911,6 +7184,57 @@ export interface components {
              * @description The checkpoint that this file completed
              */
             committed_checkpoint?: number | null;
+        };
+        /**
+         * StoredHistogram
+         * @description The distribution of logged values at one step.
+         */
+        StoredHistogram: {
+            /** Seq */
+            seq: number;
+            /** Rank */
+            rank: number;
+            /** Step */
+            step: number;
+            /** Samples */
+            samples: number;
+            /** Version */
+            version: number;
+            /**
+             * Time
+             * Format: date-time
+             */
+            time: string;
+            /**
+             * Edges
+             * @description Edges of the bins, one more than there are counts
+             */
+            edges: number[];
+            /** Counts */
+            counts: number[];
+            /**
+             * Nan
+             * @description Values that were NaN
+             */
+            nan: number;
+            /**
+             * Inf
+             * @description Values that were infinite
+             */
+            inf: number;
+        };
+        /** StoredHistograms */
+        StoredHistograms: {
+            /**
+             * Items
+             * @description By step. If there are more than `most`, they are chosen evenly
+             */
+            items: components["schemas"]["StoredHistogram"][];
+            /**
+             * Count
+             * @description Histograms that there are
+             */
+            count: number;
         };
         /** StoredJob */
         StoredJob: {
@@ -11478,6 +11802,367 @@ export interface operations {
             };
         };
     };
+    listMedia: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobMedia"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    listMediaItems: {
+        parameters: {
+            query?: {
+                name?: string | null;
+                kind?: ("image" | "figure" | "table" | "text" | "histogram") | null;
+                /** @description Only of this worker; -1: of the evaluator */
+                rank?: number | null;
+                /** @description Only entries after this `seq` */
+                after?: number;
+                /** @description Items per page */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MediaPage"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    listHistograms: {
+        parameters: {
+            query: {
+                /** @description As user code has named it */
+                name: string;
+                /** @description Only of this worker; -1: of the evaluator */
+                rank?: number | null;
+                /** @description Histograms that the response has at most */
+                most?: number;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StoredHistograms"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    getMediaItem: {
+        parameters: {
+            query?: {
+                download?: boolean;
+            };
+            header?: never;
+            path: {
+                id: string;
+                seq: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "image/png": string;
+                    "text/plain": string;
+                    "application/json": Record<string, never>;
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
     listArtifacts: {
         parameters: {
             query?: never;
@@ -14732,6 +15417,93 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    putMedia: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PostedMedia"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MediaOutcome"];
+                };
             };
             /** @description Unauthorized */
             401: {

@@ -6,6 +6,7 @@ import signal
 import sys
 import traceback
 from contextlib import chdir, redirect_stdout
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -73,10 +74,11 @@ def _local(given: GivenJob, overrides: list[str] | None, as_json: bool) -> None:
     from gradstream.train.replica import LossNotFinite
 
     last: LocalProgress | None = None
+    media = local_run.LocalMedia(partial(_media_folder, Path.cwd() / f"{spec.name}.out"))
     alerts: list[str] = []
     try:
         with redirect_stdout(sys.stderr), chdir(folder):  # what the workload prints is talk; its relative paths begin there
-            for last in local_run.train(spec, folder):
+            for last in local_run.train(spec, folder, media):
                 values = "  ".join(f"eval/{name} {number(value)}" for name, value in sorted(last.evaluation.items()))
                 for alert in last.alerts:
                     talk(f"alert: {alert}", "yellow")
@@ -101,14 +103,24 @@ def _local(given: GivenJob, overrides: list[str] | None, as_json: bool) -> None:
         talk("".join(_of_the_user(error)), "red")
         raise typer.Exit(OUTCOMES["failed"]) from error
     if last:
-        _print_end(last, alerts, as_json)
+        _print_end(last, media.folder, alerts, as_json)
 
 
-def _print_end(last: LocalProgress, alerts: list[str], as_json: bool) -> None:
+def _media_folder(runs_folder: Path) -> Path:
+    """Make the folder of this run's logged media, beside the runs of `gradstream train`. Raises: Conflict."""
+    from gradstream.local.training import runs
+    from gradstream.user_logging.files import MEDIA_FOLDER
+
+    return runs.next_run(runs_folder) / MEDIA_FOLDER
+
+
+def _print_end(last: LocalProgress, media: Path | None, alerts: list[str], as_json: bool) -> None:
     from gradstream.cli.terminal.output import number, print_json, talk
 
     how = {None: "done", "target": "reached its target", "patience": "stopped early, without improvement,"}[last.stopped_by]
     talk(f"{how} in {last.seconds:.2f} s of training, {number(last.samples / last.seconds)} samples/s, one process")
+    if media:
+        talk(f"logged media: {media}")
     if as_json:
         print_json(
             {
@@ -120,6 +132,7 @@ def _print_end(last: LocalProgress, alerts: list[str], as_json: bool) -> None:
                 "eval": last.evaluation,
                 "observed": last.observed,
                 "logged": last.logged,
+                "media": str(media) if media else None,
                 "alerts": alerts,
                 "target_reached": last.stopped_by == "target",
                 "stopped_by": last.stopped_by,

@@ -13,6 +13,7 @@ from gradstream.metrics import (
     LATE_FILES,
     LEADERLESS,
     LOG_DROPPED,
+    MEDIA_DROPPED,
     RETRANSMISSIONS,
     ROWS_BEYOND,
     SHARED_MEMORY_SHORTFALL,
@@ -31,6 +32,13 @@ from gradstream.progress.topic_alerts import LeaderlessPartitions
 
 _Key = tuple[object, ...]
 """Kind and subject of an alert, and what else makes it another one."""
+
+_OF_PROCESSES = {
+    LOG_DROPPED.name: log_dropped.sentence,
+    MEDIA_DROPPED.name: log_dropped.media_sentence,
+    RETRANSMISSIONS.name: damage.sentence,
+}
+"""Sentences of alerts that a run raises once for each process, by metric."""
 
 
 class RunAlerts:
@@ -131,12 +139,9 @@ class RunAlerts:
             self._shortfalls[point.rank] = int(point.value)
             self._raised.pop(("shared memory",), None)  # told anew: it concerns one more worker
             self._raise(("shared memory",), shared_memory.sentence(self._shortfalls))
-        elif point.name == LOG_DROPPED.name:
+        elif sentence := _OF_PROCESSES.get(point.name):
             who = source.rpartition(".")[0] or source
-            self._raise_once(("log dropped", who), log_dropped.sentence(who))
-        elif point.name == RETRANSMISSIONS.name:
-            who = source.rpartition(".")[0] or source
-            self._raise_once(("damaged", who), damage.sentence(who))
+            self._raise_once((point.name, who), sentence(who))
         elif point.name == LEADERLESS.name:
             self._leaderless.take(point)
         elif point.name == ROWS_BEYOND.name:

@@ -17,6 +17,7 @@ from gradstream.local.training.run_progress import RunProgress
 from gradstream.process.exits import GOOD, Exit
 from gradstream.process.store import BEST, MODEL, TABLES_PATTERN
 from gradstream.spec import JobSpec, shard_count
+from gradstream.user_logging.files import MEDIA_FOLDER
 
 _POLL_INTERVAL = 0.25
 """Seconds between two looks at the processes."""
@@ -129,6 +130,8 @@ class TrainingRun:
         kept = f"\nbest: {model.with_name(BEST)} ({about})" if best else ""
         tables = sorted(model.parent.glob(TABLES_PATTERN))
         kept += f"\ntables: {' '.join(map(str, tables))}" if tables else ""
+        media = model.with_name(MEDIA_FOLDER)
+        kept += f"\nlogged media: {media}" if media.exists() else ""
         self._console.print(f"{self._progress.line()}\n{self._progress.exchange()}model: {model}{kept}", highlight=False)
         return {
             "status": "cancelled" if self._stopping else "succeeded",
@@ -136,6 +139,7 @@ class TrainingRun:
             "version": result["version"],
             "model_path": str(model),
             "table_paths": [str(file) for file in tables],
+            "media_path": str(media) if media.exists() else None,
             "best": best,
             "stopped_by": result.get("stopped_by"),
         }

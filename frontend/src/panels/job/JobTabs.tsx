@@ -16,6 +16,7 @@ import classes from "./JobTabs.module.css"
 /** They bring the drawing of charts along. */
 const StalenessTab = lazy(() => loadPart(async () => ({ default: (await import("./staleness/StalenessTab")).StalenessTab })))
 const TablesTab = lazy(() => loadPart(async () => ({ default: (await import("./tables/TablesTab")).TablesTab })))
+const MediaTab = lazy(() => loadPart(async () => ({ default: (await import("./media/MediaTab")).MediaTab })))
 const OnlineTab = lazy(() => loadPart(async () => ({ default: (await import("./online/OnlineTab")).OnlineTab })))
 const CodeTab = lazy(() => loadPart(async () => ({ default: (await import("./code/CodeTab")).CodeTab })))
 /** Brings the YAML writer along, which no other tab needs. */
@@ -23,11 +24,12 @@ const ConfigPanel = lazy(() => loadPart(async () => ({ default: (await import(".
 
 const FIRST = "overview"
 /** Tabs that only some jobs have: those that have measured this metric. */
-const NEEDS: Readonly<Record<string, string>> = { online: "pass/log_loss", tables: "table/rows" }
+const NEEDS: Readonly<Record<string, string>> = { media: "worker/media", online: "pass/log_loss", tables: "table/rows" }
 const TABS = [
   { value: FIRST, label: "Overview", Content: OverviewTab },
   { value: "metrics", label: "Metrics", Content: MetricsTab },
   { value: "staleness", label: "Staleness", Content: StalenessTab },
+  { value: "media", label: "Media", Content: MediaTab },
   { value: "online", label: "Online", Content: OnlineTab },
   { value: "tables", label: "Tables", Content: TablesTab },
   { value: "workers", label: "Workers", Content: WorkersTab },
@@ -41,7 +43,7 @@ const TABS = [
 /** Names that tabs had once. */
 const FORMER: Readonly<Record<string, string>> = { charts: "metrics", processes: "workers" }
 
-/** Which tab is open is the end of the address. Jobs with embedding tables have a tab for them, and so have those that learn in passes. */
+/** Which tab is open is the end of the address. Some jobs have further tabs: for their embedding tables, for passes, for logged media. */
 export function JobTabs() {
   const { tab } = useParams()
   const [search] = useSearchParams()
