@@ -8,12 +8,14 @@ from backend.logs.models import LogChunkRow
 from backend.metrics.models import MetricBatchRow, MetricBlockRow, MetricSeriesRow, MetricStoreRow
 from backend.nodes.models import NodeRow, PresenceRow
 from backend.users.models import ApiTokenRow, SessionRow, SignInCodeRow, UserRow
+from backend.views.models import SavedViewRow
 
 TABLES: tuple[type[Base], ...] = (
     UserRow,
     ApiTokenRow,
     SignInCodeRow,
     SessionRow,
+    SavedViewRow,
     BundleRow,
     NodeRow,
     PresenceRow,

@@ -1224,6 +1224,54 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/views": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Views
+         * @description The caller's saved views of a page, and those that other users share.
+         */
+        get: operations["listViews"];
+        /**
+         * Save View
+         * @description Save a view. It replaces the caller's own of the same place and name, whose id stays. Safe to repeat.
+         */
+        put: operations["saveView"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/views/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get View
+         * @description A view of the caller's own, or a shared one.
+         */
+        get: operations["getView"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete View
+         * @description Delete a view of the caller's own.
+         */
+        delete: operations["deleteView"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/agent/join": {
         parameters: {
             query?: never;
@@ -2184,6 +2232,33 @@ export interface components {
              * @description Points whose value is not finite
              */
             odd: number[];
+        };
+        /**
+         * ChartLayout
+         * @description The arrangement of the charts of every job. A metric that it does not name has its usual place.
+         */
+        ChartLayout: {
+            /**
+             * Columns
+             * @description Charts beside each other; null: as many as the window's width allows
+             */
+            columns?: number | null;
+            /**
+             * Height
+             * @description Height of each plot in CSS pixels
+             * @default 170
+             */
+            height: number;
+            /**
+             * Order
+             * @description Metrics in the order of their charts
+             */
+            order?: string[];
+            /**
+             * Hidden
+             * @description Metrics whose charts are hidden
+             */
+            hidden?: string[];
         };
         /** ChartSeries */
         ChartSeries: {
@@ -4922,6 +4997,33 @@ export interface components {
          * @enum {string}
          */
         Network: "platform" | "internet";
+        /**
+         * NewChartLayout
+         * @description A layout of charts to save.
+         */
+        NewChartLayout: {
+            /**
+             * Columns
+             * @description Charts beside each other; null: as many as the window's width allows
+             */
+            columns?: number | null;
+            /**
+             * Height
+             * @description Height of each plot in CSS pixels
+             * @default 170
+             */
+            height: number;
+            /**
+             * Order
+             * @description Metrics in the order of their charts
+             */
+            order?: string[];
+            /**
+             * Hidden
+             * @description Metrics whose charts are hidden
+             */
+            hidden?: string[];
+        };
         /** NewExport */
         NewExport: {
             /**
@@ -4930,6 +5032,18 @@ export interface components {
              * @default false
              */
             base: boolean;
+        };
+        /**
+         * NewPageQuery
+         * @description A state of a page to save.
+         */
+        NewPageQuery: {
+            /**
+             * Query
+             * @description The address behind its question mark, percent-encoded
+             * @example status=running&sort=-loss
+             */
+            query: string;
         };
         /** Node */
         Node: {
@@ -5180,6 +5294,18 @@ export interface components {
             servers: components["schemas"]["ServerLoad"][];
             /** @description Pushes of all workers over all attempts, by outcome; null before the first */
             ledger: components["schemas"]["PushOutcomes"] | null;
+        };
+        /**
+         * PageQuery
+         * @description The state of a page as its address has it: filters, order, columns, selected jobs, axes.
+         */
+        PageQuery: {
+            /**
+             * Query
+             * @description The address behind its question mark, percent-encoded
+             * @example status=running&sort=-loss
+             */
+            query: string;
         };
         /**
          * ParameterGroup
@@ -6130,6 +6256,105 @@ export interface components {
              * @default 0
              */
             bound: number;
+        };
+        /**
+         * SaveLayout
+         * @description A layout of the charts on the tab Metrics. The page opens with the layout that is called `default`.
+         */
+        SaveLayout: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            place: "job-metrics";
+            /**
+             * Name
+             * @example nightly runs
+             */
+            name: string;
+            /**
+             * Shared
+             * @description Every user who is signed in may read it
+             * @default false
+             */
+            shared: boolean;
+            state: components["schemas"]["NewChartLayout"];
+        };
+        /**
+         * SaveQuery
+         * @description A view of the list of jobs, or a comparison.
+         */
+        SaveQuery: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            place: "jobs" | "compare";
+            /**
+             * Name
+             * @example nightly runs
+             */
+            name: string;
+            /**
+             * Shared
+             * @description Every user who is signed in may read it
+             * @default false
+             */
+            shared: boolean;
+            state: components["schemas"]["NewPageQuery"];
+        };
+        /**
+         * SavedView
+         * @description A view with a name. Its owner alone changes it; a shared one is read by every user who is signed in.
+         */
+        SavedView: {
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Place */
+            place: components["schemas"]["ViewPlace"];
+            /**
+             * Name
+             * @example nightly runs
+             */
+            name: string;
+            /**
+             * Owner
+             * @example ada
+             */
+            owner: string;
+            /**
+             * Mine
+             * @description The caller owns it
+             */
+            mine: boolean;
+            /** Shared */
+            shared: boolean;
+            /**
+             * State
+             * @description A `ChartLayout` for `job-metrics`, else a `PageQuery`
+             */
+            state: components["schemas"]["PageQuery"] | components["schemas"]["ChartLayout"];
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Updated At
+             * Format: date-time
+             */
+            updated_at: string;
+        };
+        /** SavedViews */
+        SavedViews: {
+            /**
+             * Items
+             * @description The caller's own by name, then those that others share
+             */
+            items: components["schemas"]["SavedView"][];
         };
         /**
          * ScoreWeights
@@ -7219,6 +7444,12 @@ export interface components {
             /** Context */
             ctx?: Record<string, never>;
         };
+        /**
+         * ViewPlace
+         * @description The page that a view belongs to.
+         * @enum {string}
+         */
+        ViewPlace: "jobs" | "job-metrics" | "compare";
         /**
          * WaitingJob
          * @description A job in the queue.
@@ -13141,6 +13372,365 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    listViews: {
+        parameters: {
+            query: {
+                /** @description The page that they are of */
+                place: components["schemas"]["ViewPlace"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SavedViews"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    saveView: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SaveLayout"] | components["schemas"]["SaveQuery"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SavedView"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description The token's scope is 'read' */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    getView: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SavedView"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    deleteView: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description The token's scope is 'read' */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
