@@ -131,12 +131,10 @@ def _problem_of(each: dict[str, Any], body: object) -> Mistake:
 def _without_tags(loc: Sequence[str | int], body: object) -> Iterator[str | int]:
     """Yield the keys and indices that lead into the body. Between them, pydantic names the members of unions."""
     for place, part in enumerate(loc):
-        if isinstance(body, dict) and part in body:
-            body = body[part]
-        elif isinstance(body, list) and isinstance(part, int) and part < len(body):
-            body = body[part]
-        elif isinstance(body, dict) and place < len(loc) - 1:
+        inside = part in body if isinstance(body, dict) else isinstance(body, list) and isinstance(part, int) and part < len(body)
+        if isinstance(body, dict) and not inside and place < len(loc) - 1:
             continue
+        body = body[part] if inside else None  # type: ignore[index]
         yield part
 
 
