@@ -295,6 +295,66 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/fields": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Fields
+         * @description Settings and results of the newest 200 jobs: fields for `column`, `by` and `where`.
+         */
+        get: operations["listJobFields"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/groups": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Group Jobs
+         * @description The largest 200 groups of jobs with the same value of a field, with count, mean and spread of each `column`.
+         */
+        get: operations["groupJobs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/table": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export Jobs
+         * @description The id, the name and each `column` of all jobs that fit, at most 20,000, as CSV in the order of the list.
+         */
+        get: operations["exportJobs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/queue": {
         parameters: {
             query?: never;
@@ -3349,6 +3409,28 @@ export interface components {
              */
             mu: number;
         };
+        /**
+         * FieldStatistics
+         * @description Numbers of one field over the jobs of a group.
+         */
+        FieldStatistics: {
+            /**
+             * Count
+             * @description Jobs that have a number there
+             */
+            count: number;
+            /** Mean */
+            mean: number | null;
+            /**
+             * Spread
+             * @description Standard deviation of the sample; null for fewer than two jobs
+             */
+            spread: number | null;
+            /** Low */
+            low: number | null;
+            /** High */
+            high: number | null;
+        };
         /** FirstValues */
         FirstValues: {
             /**
@@ -3958,6 +4040,28 @@ export interface components {
             next_at: string | null;
         };
         /**
+         * JobFields
+         * @description Fields that jobs have beside the columns of every list.
+         */
+        JobFields: {
+            /**
+             * Settings
+             * @description Paths in the job files
+             * @example [
+             *       "strategy.lr"
+             *     ]
+             */
+            settings: string[];
+            /**
+             * Results
+             * @description Figures of evaluations and logged values
+             * @example [
+             *       "eval/accuracy"
+             *     ]
+             */
+            results: string[];
+        };
+        /**
          * JobFile
          * @description A file that a process of an attempt has stored.
          */
@@ -3992,6 +4096,36 @@ export interface components {
              */
             files: components["schemas"]["JobFile"][];
         };
+        /** JobGroup */
+        JobGroup: {
+            /**
+             * Value
+             * @description The value that its jobs share; null: they have none
+             */
+            value: string | number | boolean | null;
+            /** Jobs */
+            jobs: number;
+            /**
+             * Columns
+             * @description By field; those in which a job of the group has a number
+             */
+            columns: {
+                [key: string]: components["schemas"]["FieldStatistics"];
+            };
+        };
+        /** JobGroups */
+        JobGroups: {
+            /**
+             * Items
+             * @description The largest first
+             */
+            items: components["schemas"]["JobGroup"][];
+            /**
+             * More
+             * @description There are more groups
+             */
+            more: boolean;
+        };
         /** JobPage */
         JobPage: {
             /** Items */
@@ -4009,6 +4143,15 @@ export interface components {
              * @description Time of the query, by the database's clock
              */
             read_at: string;
+            /**
+             * Values
+             * @description By id of the job: the values of the fields that `column` asked for; it has no others
+             */
+            values?: {
+                [key: string]: {
+                    [key: string]: string | number | boolean;
+                };
+            };
         };
         /**
          * JobSort
@@ -8755,6 +8898,10 @@ export interface operations {
     listJobs: {
         parameters: {
             query?: {
+                /** @description Items per page */
+                limit?: number;
+                /** @description `next_cursor` of the page before */
+                cursor?: string | null;
                 /** @description Any of these */
                 status?: components["schemas"]["JobStatus"][] | null;
                 /** @description Any of these */
@@ -8767,14 +8914,16 @@ export interface operations {
                 archived?: components["schemas"]["Archived"];
                 /** @description Part of the name, or the first letters of the id */
                 q?: string | null;
+                /** @description Conditions on fields, all of which hold; a job without the field fits none */
+                where?: string[] | null;
                 /** @description Jobs that have no such value yet come last, both ways */
                 sort?: components["schemas"]["JobSort"];
+                /** @description Sort by this field, instead of `sort` */
+                by?: string | null;
                 /** @description The greatest first; of `created`, the newest */
                 descending?: boolean;
-                /** @description Items per page */
-                limit?: number;
-                /** @description `next_cursor` of the page before */
-                cursor?: string | null;
+                /** @description Fields to show: a column of lists, a path in the job file such as `strategy.lr`, a result (`eval/NAME`, `user/NAME`), or `min:` or `max:` before a result */
+                column?: string[] | null;
             };
             header?: never;
             path?: never;
@@ -9074,6 +9223,326 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["JobCounts"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    listJobFields: {
+        parameters: {
+            query?: {
+                /** @description Any of these */
+                status?: components["schemas"]["JobStatus"][] | null;
+                /** @description Any of these */
+                strategy?: string[] | null;
+                /** @description Any of these; names */
+                user?: string[] | null;
+                /** @description All of these */
+                tag?: string[] | null;
+                /** @description Archived jobs: left out, alone, or with the others */
+                archived?: components["schemas"]["Archived"];
+                /** @description Part of the name, or the first letters of the id */
+                q?: string | null;
+                /** @description Conditions on fields, all of which hold; a job without the field fits none */
+                where?: string[] | null;
+                /** @description Jobs that have no such value yet come last, both ways */
+                sort?: components["schemas"]["JobSort"];
+                /** @description Sort by this field, instead of `sort` */
+                by?: string | null;
+                /** @description The greatest first; of `created`, the newest */
+                descending?: boolean;
+                /** @description Fields to show: a column of lists, a path in the job file such as `strategy.lr`, a result (`eval/NAME`, `user/NAME`), or `min:` or `max:` before a result */
+                column?: string[] | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobFields"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    groupJobs: {
+        parameters: {
+            query: {
+                /** @description A field */
+                group: string;
+                /** @description Any of these */
+                status?: components["schemas"]["JobStatus"][] | null;
+                /** @description Any of these */
+                strategy?: string[] | null;
+                /** @description Any of these; names */
+                user?: string[] | null;
+                /** @description All of these */
+                tag?: string[] | null;
+                /** @description Archived jobs: left out, alone, or with the others */
+                archived?: components["schemas"]["Archived"];
+                /** @description Part of the name, or the first letters of the id */
+                q?: string | null;
+                /** @description Conditions on fields, all of which hold; a job without the field fits none */
+                where?: string[] | null;
+                /** @description Jobs that have no such value yet come last, both ways */
+                sort?: components["schemas"]["JobSort"];
+                /** @description Sort by this field, instead of `sort` */
+                by?: string | null;
+                /** @description The greatest first; of `created`, the newest */
+                descending?: boolean;
+                /** @description Fields to show: a column of lists, a path in the job file such as `strategy.lr`, a result (`eval/NAME`, `user/NAME`), or `min:` or `max:` before a result */
+                column?: string[] | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobGroups"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    exportJobs: {
+        parameters: {
+            query?: {
+                /** @description Any of these */
+                status?: components["schemas"]["JobStatus"][] | null;
+                /** @description Any of these */
+                strategy?: string[] | null;
+                /** @description Any of these; names */
+                user?: string[] | null;
+                /** @description All of these */
+                tag?: string[] | null;
+                /** @description Archived jobs: left out, alone, or with the others */
+                archived?: components["schemas"]["Archived"];
+                /** @description Part of the name, or the first letters of the id */
+                q?: string | null;
+                /** @description Conditions on fields, all of which hold; a job without the field fits none */
+                where?: string[] | null;
+                /** @description Jobs that have no such value yet come last, both ways */
+                sort?: components["schemas"]["JobSort"];
+                /** @description Sort by this field, instead of `sort` */
+                by?: string | null;
+                /** @description The greatest first; of `created`, the newest */
+                descending?: boolean;
+                /** @description Fields to show: a column of lists, a path in the job file such as `strategy.lr`, a result (`eval/NAME`, `user/NAME`), or `min:` or `max:` before a result */
+                column?: string[] | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": unknown;
                 };
             };
             /** @description Unauthorized */
