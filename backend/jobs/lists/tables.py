@@ -53,7 +53,7 @@ def groups(session: Session, query: JobQuery, by: str) -> JobGroups:
     """Return groups of the jobs with one value of `by`, with statistics of the numbers in the query's columns. Raises: Invalid."""
     fields = list(query.columns)
     read = [value_of(field).label(f"value_{place}") for place, field in enumerate(fields)]
-    rows = fitting(select(value_of(by).label("shared"), *read).select_from(JobRow).join(JobRow.owner), query).subquery()
+    rows = fitting(select(value_of(by).label("shared"), *read).select_from(JobRow).join(JobRow.owner), query).offset(0).subquery()
     numbers = [number_of(rows.c[column.name]) for column in read]
     each = [function(number) for number in numbers for function in (func.count, func.avg, func.stddev_samp, func.min, func.max)]
     grouped = select(rows.c.shared, func.count().label("jobs"), *each).group_by(rows.c.shared)
