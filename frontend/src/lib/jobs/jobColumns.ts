@@ -64,8 +64,15 @@ export function fieldLabel(field: string): string {
   return pattern ? field.replace(pattern, label!) : field
 }
 
-export function fieldColumns(fields: readonly string[]): FieldColumn[] {
+function fieldColumns(fields: readonly string[]): FieldColumn[] {
   return fields.map((field) => ({ id: field, field, label: fieldLabel(field), figures: true, width: "minmax(96px, 1fr)" }))
+}
+
+/** Columns that say which job it is come first, then the selected fields, then the others. */
+export function tableColumns(columns: readonly ColumnId[], fields: readonly string[]): (JobColumn | FieldColumn)[] {
+  const shown = shownColumns(columns)
+  const identifying = shown.filter(({ id }) => id === "status" || id === "strategy" || id === "user")
+  return [...identifying, ...fieldColumns(fields), ...shown.filter((column) => !identifying.includes(column))]
 }
 
 /** Columns that a table of values has, by what the server calls them. The others are drawn, or made of several. */

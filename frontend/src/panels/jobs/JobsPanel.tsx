@@ -8,7 +8,7 @@ import { useArrival, useJobs, useJobTotal, useReadJobsAgain } from "@/hooks/jobs
 import { useKeptPlace, type KeptPlace } from "@/hooks/jobs/useKeptPlace"
 import { useRowKeys } from "@/hooks/jobs/useRowKeys"
 import { useSelection } from "@/hooks/jobs/useSelection"
-import { fieldColumns, shownColumns } from "@/lib/jobs/jobColumns"
+import { tableColumns } from "@/lib/jobs/jobColumns"
 import { listed, newcomers, valuesOf, type Change } from "@/lib/jobs/jobPages"
 import { addressOf, isFiltered } from "@/lib/jobs/jobView"
 import { GroupsTable } from "./GroupsTable"
@@ -72,7 +72,7 @@ export function JobsPanel({ changes }: { changes: readonly Change[] }) {
             key={`${list} ${readings}`}
             jobs={items}
             total={total ?? items.length}
-            columns={[...shownColumns(view.columns), ...fieldColumns(view.fields)]}
+            columns={tableColumns(view.columns, view.fields)}
             values={values}
             order={view}
             onOrder={change}
