@@ -15,7 +15,7 @@ class Results(BaseModel):
     """Finite values over all attempts and processes."""
 
     last: dict[str, float] = Field(default_factory=dict)
-    """Of logged values alone; the state of the progress has the last evaluation."""
+    """Logged values alone; the state of the progress has the last evaluation."""
     low: dict[str, float] = Field(default_factory=dict)
     high: dict[str, float] = Field(default_factory=dict)
 

@@ -1,4 +1,4 @@
-"""Who may do what: the owner everything, others read what is shared, and a view that one may not read does not exist."""
+"""Saved views and their rights: the owner changes a view, others read it if it is shared, and for the rest it does not exist."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ def _range(
 
 
 def _bound(query: JobQuery, after: tuple[Any, ...]) -> Any:
-    """What a cursor holds, for a comparison. Raises: Invalid."""
+    """The values of a cursor, for a comparison. Raises: Invalid."""
     if query.by is None or len(after) == len(_LAST):
         return after
     try:

@@ -87,13 +87,17 @@ def command(
         )
     if as_json:
         output.print_json(page.as_dict())
-        return
-    if not page.items:
-        output.talk(
-            "No job matches." if status or strategy or user or tag or archived or query or where else "There are no jobs yet."
-        )
-        return
-    _print_jobs(page, sort, fields)
+    elif not page.items:
+        filtered = status or strategy or user or tag or archived or query or where
+        output.talk("No job matches." if filtered else "There are no jobs yet.")
+    else:
+        _print_jobs(page, sort, fields)
+        _tell_of_more(page, limit)
+
+
+def _tell_of_more(page: JobPage, limit: int) -> None:
+    from gradstream.cli.terminal import output
+
     if page.next_cursor and limit < LARGEST_PAGE:
         output.talk(f"There are more jobs; show up to {LARGEST_PAGE} with --limit.")
     elif page.next_cursor:
