@@ -170,11 +170,11 @@ def test_filters_stand_in_the_address_and_can_be_named(open_page: OpenPage, many
 
 def test_settings_and_results_are_columns_conditions_and_groups(open_page: OpenPage, many: int) -> None:
     page = open_page("/jobs")
-    page.get_by_role("textbox", name="Conditions on settings and results").fill("strategy.lr>0")
+    page.get_by_placeholder("Conditions: lr>=0.1").fill("strategy.lr>0")
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile("where=strategy.lr"))
     page.get_by_role("button", name="Columns").click()
-    page.get_by_role("textbox", name="Settings and results", exact=True).fill("lr,window,")
+    page.get_by_placeholder("lr, batch_size").fill("lr,window,")
     page.keyboard.press("Escape")
     page.keyboard.press("Escape")
     page.get_by_role("columnheader", name="lr", exact=True).get_by_role("button").click()

@@ -32,13 +32,13 @@ export function ColumnsMenu({ columns, fields, onTurn, onFields }: ColumnsMenuPr
       </Popover.Target>
       <Popover.Dropdown aria-label="Columns">
         <Stack gap={8}>
+          {COLUMNS.map(({ id, label }) => (
+            <Checkbox key={id} size="xs" label={label} checked={columns.includes(id)} onChange={() => onTurn(id)} />
+          ))}
           <TagsInput
             size="xs" label="Settings and results" placeholder={fields.length > 0 ? undefined : "lr, batch_size, eval/accuracy"} data={offered} value={[...fields]} maxTags={MOST_FIELDS}
             splitChars={[",", " "]} comboboxProps={{ withinPortal: false }} maxDropdownHeight={260} clearable clearButtonProps={{ "aria-label": "Remove these columns" }} onChange={onFields}
           />
-          {COLUMNS.map(({ id, label }) => (
-            <Checkbox key={id} size="xs" label={label} checked={columns.includes(id)} onChange={() => onTurn(id)} />
-          ))}
         </Stack>
       </Popover.Dropdown>
     </Popover>
