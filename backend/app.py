@@ -45,6 +45,7 @@ from backend.users import scopes
 from backend.users.auth import current_caller
 from backend.users.endpoints import open_router as sign_in
 from backend.users.endpoints import router as users
+from backend.views.endpoints import router as views
 from backend.wakeups.hub import Hub
 from backend.watchdog import watched
 from backend.web import browsers, page, problems
@@ -81,7 +82,7 @@ def routes() -> FastAPI:
         app.include_router(router, prefix=PREFIX)
     # streams before jobs: /jobs/stream is not the job named "stream"
     first = (streams, users, plans, submission, jobs, overview, stragglers)
-    for router in (*first, logs, metrics, media, artifacts, tables, bundles, nodes, storage, catalogue, compare):
+    for router in (*first, logs, metrics, media, artifacts, tables, bundles, nodes, storage, catalogue, compare, views):
         app.include_router(router, prefix=PREFIX, dependencies=[Depends(current_caller)], responses=problems.DESCRIBED)
     for router in (agent, process, process_media):
         app.include_router(router, prefix=PREFIX, responses=problems.DESCRIBED)

@@ -9,12 +9,14 @@ from backend.media.models import MediaRow
 from backend.metrics.models import MetricBatchRow, MetricBlockRow, MetricSeriesRow, MetricStoreRow
 from backend.nodes.models import NodeRow, PresenceRow
 from backend.users.models import ApiTokenRow, SessionRow, SignInCodeRow, UserRow
+from backend.views.models import SavedViewRow
 
 TABLES: tuple[type[Base], ...] = (
     UserRow,
     ApiTokenRow,
     SignInCodeRow,
     SessionRow,
+    SavedViewRow,
     BundleRow,
     NodeRow,
     PresenceRow,

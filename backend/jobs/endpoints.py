@@ -3,14 +3,16 @@ from __future__ import annotations
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Query, status
+from fastapi import APIRouter, Query, Response, status
 
 from backend.db import SessionDep
 from backend.jobs import labels, service, waiting
 from backend.jobs.history_schemas import Attempts, Events, Processes
 from backend.jobs.label_schemas import JobEdit
-from backend.jobs.lists import bulk, listing
-from backend.jobs.lists.schemas import Archived, Bulk, BulkAnswer, JobCounts, JobQuery, JobSort
+from backend.jobs.lists import bulk, listing, tables
+from backend.jobs.lists.asking import QueryDep
+from backend.jobs.lists.fields import FieldName
+from backend.jobs.lists.schemas import Bulk, BulkAnswer, JobCounts, JobFields, JobGroups
 from backend.jobs.queue import view as queue_view
 from backend.jobs.queue.schemas import ChangePriority
 from backend.platform import PlatformDep
@@ -18,7 +20,6 @@ from backend.schemas import After, Cursor, Limit
 from backend.users.auth import CallerDep
 from backend.wakeups.hub import HubDep
 from gradstream.api.jobs import Job, JobPage, Queue
-from gradstream.api.statuses import JobStatus
 from gradstream.events import EventKind
 
 router = APIRouter(prefix="/jobs", tags=["jobs"])
@@ -27,19 +28,11 @@ router = APIRouter(prefix="/jobs", tags=["jobs"])
 @router.get("", operation_id="listJobs")
 def list_jobs(
     session: SessionDep,
-    status: Annotated[list[JobStatus] | None, Query(description="Any of these")] = None,
-    strategy: Annotated[list[str] | None, Query(description="Any of these")] = None,
-    user: Annotated[list[str] | None, Query(description="Any of these; names")] = None,
-    tag: Annotated[list[str] | None, Query(description="All of these")] = None,
-    archived: Annotated[Archived, Query(description="Archived jobs: left out, alone, or with the others")] = Archived.EXCLUDE,
-    q: Annotated[str | None, Query(max_length=100, description="Part of the name, or the first letters of the id")] = None,
-    sort: Annotated[JobSort, Query(description="Jobs that have no such value yet come last, both ways")] = JobSort.CREATED,
-    descending: Annotated[bool, Query(description="The greatest first; of `created`, the newest")] = True,
+    query: QueryDep,
     limit: Annotated[Limit, Query()] = 50,
     cursor: Annotated[Cursor, Query()] = None,
 ) -> JobPage:
     """Jobs, newest first unless told otherwise. A cursor is good for the order that it was made in."""
-    query = JobQuery(status or [], strategy or [], user or [], tag or [], archived, q, sort, descending)
     return listing.page(session, query, limit=limit, cursor=cursor)
 
 
@@ -47,6 +40,25 @@ def list_jobs(
 def count_jobs(session: SessionDep) -> JobCounts:
     """How many jobs there are of each status, strategy and user."""
     return listing.counts(session)
+
+
+@router.get("/fields", operation_id="listJobFields")
+def list_fields(session: SessionDep, query: QueryDep) -> JobFields:
+    """Settings and results of the newest 200 jobs: fields for `column`, `by` and `where`."""
+    return tables.fields(session, query)
+
+
+@router.get("/groups", operation_id="groupJobs")
+def group_jobs(session: SessionDep, query: QueryDep, group: Annotated[FieldName, Query(description="A field")]) -> JobGroups:
+    """The largest 200 groups of jobs with the same value of a field, with count, mean and spread of each `column`."""
+    return tables.groups(session, query, group)
+
+
+@router.get("/table", operation_id="exportJobs", response_class=Response, responses={200: {"content": {"text/csv": {}}}})
+def export_jobs(session: SessionDep, query: QueryDep) -> Response:
+    """The id, the name and each `column` of all jobs that fit, at most 20,000, as CSV in the order of the list."""
+    headers = {"Content-Disposition": 'attachment; filename="jobs.csv"'}
+    return Response(tables.as_csv(session, query), media_type="text/csv; charset=utf-8", headers=headers)
 
 
 @router.get("/queue", operation_id="getQueue")

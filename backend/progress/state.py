@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from backend.progress.curve import LossCurve
+from backend.progress.results import EVAL, Results
 from backend.progress.throughput import Throughput
 from gradstream import metrics
 from gradstream.metrics import Point
@@ -34,7 +35,6 @@ _DAMAGED = 100
 SCORES = 100
 """Evaluation metrics that a job's progress holds; a few more if they are the usual ones."""
 USUAL_SCORES = ("accuracy", "loss")
-EVAL = "eval/"
 _FIRST_SHARD = "server-0"
 """Its reports stand for all shards, where they decide alike."""
 _TAKEN = frozenset(
@@ -84,6 +84,7 @@ class Folded(BaseModel):
     staleness_count: int = 0
     eval: dict[str, float | None] = Field(default_factory=dict)
     """None: not a finite number."""
+    results: Results = Field(default_factory=Results)
     odd_scores: dict[str, int] = Field(default_factory=dict)
     """Evaluation metrics that were not finite, with the samples that the model had seen the first time."""
     compared_rows: int = 0
@@ -166,7 +167,7 @@ def _take_batch(new: Folded, source: str, points: Sequence[Point], at: float) ->
             _note_odd_score(new, point)
     finite = [point for point in points if abs(point.value) <= _LARGEST]
     for point in finite:
-        if point.name in _TAKEN or point.name.startswith(EVAL):
+        if point.name in _TAKEN or point.name.startswith((EVAL, GROUP)):
             _take(new, point)
         elif point.name in REMAINING:
             new.remaining.take(point)
@@ -221,8 +222,14 @@ def _take(new: Folded, point: Point) -> None:
             new.exports.take(point)
         case metrics.LEADERLESS.name:
             new.leaderless.take(point)
-        case name:
-            _enter_score(new, name.removeprefix(EVAL), point.value)
+        case _:
+            _take_result(new, point)
+
+
+def _take_result(new: Folded, point: Point) -> None:
+    if point.name.startswith(EVAL):
+        _enter_score(new, point.name.removeprefix(EVAL), point.value)
+    new.results.take(point, is_logged=point.name.startswith(GROUP))
 
 
 def _enter_score(new: Folded, key: str, value: float | None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -105,7 +105,7 @@ def away(error: Exception) -> Unavailable:
 
 def _invalid(error: RequestValidationError) -> Invalid:
     """Return the mistakes in a request, each with its JSON pointer."""
-    problems = [_problem_of(each) for each in error.errors()]
+    problems = [_problem_of(each, error.body) for each in error.errors()]
     return Invalid("The request is not valid.", problems)
 
 
@@ -119,11 +119,23 @@ def _refuse_content_type(request: Request, error: RequestValidationError) -> Inv
     return Invalid(f"The body has the content type '{kind}'; send JSON with the header Content-Type: application/json.")
 
 
-def _problem_of(each: dict[str, Any]) -> Mistake:
+def _problem_of(each: dict[str, Any], body: object) -> Mistake:
     if each["type"] == "json_invalid":  # its place is one in the text, not in a document
         return Mistake("", f"is not JSON: {each['ctx']['error']} at character {each['loc'][-1]}")
     loc = each["loc"]
-    return Mistake(pointer_to(loc[1:] if loc[:1] == ("body",) else loc), each["msg"].removeprefix("Value error, "))
+    return Mistake(
+        pointer_to(_without_tags(loc[1:], body) if loc[:1] == ("body",) else loc), each["msg"].removeprefix("Value error, ")
+    )
+
+
+def _without_tags(loc: Sequence[str | int], body: object) -> Iterator[str | int]:
+    """Yield the keys and indices that lead into the body. Between them, pydantic names the members of unions."""
+    for place, part in enumerate(loc):
+        inside = part in body if isinstance(body, dict) else isinstance(body, list) and isinstance(part, int) and part < len(body)
+        if isinstance(body, dict) and not inside and place < len(loc) - 1:
+            continue
+        body = body[part] if inside else None  # type: ignore[index]
+        yield part
 
 
 def install(app: FastAPI) -> None:

@@ -77,6 +77,9 @@ class JobPage(ApiModel):
     next_cursor: str | None
     total: int | None = Field(description="Jobs that fit, on all pages; null on pages after the first")
     read_at: datetime = Field(description="Time of the query, by the database's clock")
+    values: dict[UUID, dict[str, str | float | int | bool]] = Field(
+        default_factory=dict, description="By id of the job: the values of the fields that `column` asked for; it has no others"
+    )
 
     def _repr_html_(self) -> str:
         return html.show_jobs(self.items)

@@ -100,11 +100,16 @@ class ApiConnection:
         q: str | None = None,
         sort: str | None = None,
         descending: bool | None = None,
+        by: str | None = None,
+        where: Sequence[str] | str | None = None,
+        columns: Sequence[str] | None = None,
     ) -> JobPage:
         """Newest first, without archived ones. `tag`: jobs that have all of these. `q` is a part of the name; `sort` gives another
-        order, in which all pages have to be asked for."""
+        order, in which all pages have to be asked for. `by` sorts by a setting or result instead (`strategy.lr`, `eval/accuracy`),
+        `where` has conditions such as `lr>=0.1`, and `columns` are fields whose values the page has in `values`."""
         asked = {"limit": limit, "cursor": cursor, "status": status, "strategy": strategy, "user": user, "tag": tag}
-        asked |= {"archived": archived, "q": q, "sort": sort, "descending": descending}
+        asked |= {"archived": archived, "q": q, "sort": sort, "descending": descending, "by": by}
+        asked |= {"where": where, "column": columns}
         params = {name: value for name, value in asked.items() if value is not None}
         return JobPage.model_validate(self._transport.json("GET", "jobs", params=params))
 

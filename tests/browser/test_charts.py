@@ -11,6 +11,7 @@ import pytest
 import yaml
 from playwright.sync_api import Locator, Page, expect
 
+from gradstream.api.views import ChartLayout
 from gradstream.client import Client, Job
 from gradstream.spec import JobSpec
 from tests.browser.support import HERE, OpenPage, still_box
@@ -39,8 +40,9 @@ def job(client: Client) -> Job:
 
 
 @pytest.fixture
-def loss(open_page: OpenPage, job: Job) -> Locator:
-    page = open_page(f"/jobs/{job.id}/metrics?x=step")
+def loss(open_page: OpenPage, client: Client, job: Job) -> Locator:
+    wide = client.save_view("job-metrics", "wide", ChartLayout(columns=2, height=230))
+    page = open_page(f"/jobs/{job.id}/metrics?x=step&layout={wide.id}")
     return page.get_by_role("img", name=LOSS)
 
 

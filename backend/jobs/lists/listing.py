@@ -8,23 +8,26 @@ A row of a list is built without its job file, which is most of a job and neithe
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, String, cast, func, or_, select, tuple_
+from sqlalchemy import ColumnElement, func, literal, null, select, tuple_
+from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import InstrumentedAttribute, Session, contains_eager, defer
 
 from backend.db import now
-from backend.jobs.lists.schemas import Archived, JobCounts, JobQuery, JobSort
+from backend.jobs.lists.fields import as_scalar, value_of
+from backend.jobs.lists.filters import fitting
+from backend.jobs.lists.schemas import JobCounts, JobQuery, JobSort
 from backend.jobs.models import JobRow
 from backend.progress.summary import headway
 from backend.users.models import UserRow
 from backend.web import paging
 from gradstream.api.jobs import JobPage, JobSummary
 from gradstream.api.statuses import JobStatus
-
-S = TypeVar("S", bound=Select[Any])
+from gradstream.errors import Invalid
 
 Column = InstrumentedAttribute[Any]
 
@@ -44,22 +47,26 @@ _COLUMNS: dict[JobSort, Column] = {
 }
 _LEAN = select(JobRow).join(JobRow.owner).options(contains_eager(JobRow.owner), defer(JobRow.spec, raiseload=True))
 _PLAIN = JobSummary.model_fields.keys() - {"progress"}
-_SHORTEST_ID = 4
-"""Letters from which on a search also looks at ids."""
 
 
 def page(session: Session, query: JobQuery, *, limit: int, cursor: str | None) -> JobPage:
-    """Raises: Invalid: the cursor is not of a list in this order."""
-    order = f"{query.sort}{'-' if query.descending else '+'}"
+    """Raises: Invalid: the cursor is not of a list in this order, or a condition cannot be read."""
+    order = f"{query.by or query.sort}{'-' if query.descending else '+'}"
     behind = paging.decode(cursor, order) if cursor else None
     rows = _rows(session, query, behind, limit + 1)
     last = rows[limit - 1] if len(rows) > limit else None
     return JobPage(
-        items=[_summary(row) for row in rows[:limit]],
-        next_cursor=last and paging.encode(paging.Cursor(order, _value(last, query.sort), last.created_at, last.id)),
-        total=session.scalar(_fitting(select(func.count()).select_from(JobRow).join(JobRow.owner), query)) if not cursor else None,
+        items=[_summary(row.job) for row in rows[:limit]],
+        next_cursor=last and paging.encode(paging.Cursor(order, last.key, last.job.created_at, last.job.id)),
+        total=session.scalar(fitting(select(func.count()).select_from(JobRow).join(JobRow.owner), query)) if not cursor else None,
         read_at=now(session),
+        values={row.job.id: row.values for row in rows[:limit]} if query.columns else {},
     )
+
+
+def rows(session: Session, query: JobQuery, most: int) -> list[dict[str, Any]]:
+    """Return the values of the query's columns, of as many jobs. Raises: Invalid."""
+    return [row.values for row in _rows(session, query, None, most)]
 
 
 def summaries(session: Session, ids: Sequence[UUID]) -> list[JobSummary]:
@@ -73,55 +80,59 @@ def _summary(row: JobRow) -> JobSummary:
     return JobSummary(**{name: getattr(row, name) for name in _PLAIN}, progress=headway(row.progress, figures))
 
 
-def _value(row: JobRow, sort: JobSort) -> paging.Value:
-    """Return the value that the row is sorted by; None for `created`, whose time each cursor has."""
-    if sort is JobSort.CREATED:
-        return None
-    found: paging.Value = row.user if sort is JobSort.USER else getattr(row, _COLUMNS[sort].key)
-    return found
+class _Row(NamedTuple):
+    job: JobRow
+    key: paging.Value
+    """The value that the list is sorted by, that of a field as JSON; None for `created`, whose time each cursor has."""
+    values: dict[str, Any]
 
 
-def _rows(session: Session, query: JobQuery, behind: paging.Cursor | None, most: int) -> list[JobRow]:
-    """Two ranges of an index, one after the other: the jobs that have a value, and those without one."""
+def _rows(session: Session, query: JobQuery, behind: paging.Cursor | None, most: int) -> list[_Row]:
+    """Two ranges, of an index unless by a field, one after the other: the jobs that have a value, and those without one."""
     submitted = (behind.created_at, behind.id) if behind else None
-    if query.sort is JobSort.CREATED:
-        return _range(session, query, _LAST, submitted, most)
-    column, rows = _COLUMNS[query.sort], []
+    if query.sort is JobSort.CREATED and query.by is None:
+        return _range(session, query, None, submitted, most)
+    key, rows = value_of(query.by) if query.by else _COLUMNS[query.sort], []
     if behind is None or behind.value is not None:
         after = (behind.value, behind.created_at, behind.id) if behind else None
-        rows, submitted = _range(session, query, (column, *_LAST), after, most, column.is_not(None)), None
-    if len(rows) < most and column.property.columns[0].nullable:
-        rows += _range(session, query, _LAST, submitted, most - len(rows), column.is_(None))
+        rows, submitted = _range(session, query, key, after, most, key.is_not(None)), None
+    if len(rows) < most and (not isinstance(key, InstrumentedAttribute) or key.property.columns[0].nullable):
+        rows += _range(session, query, None, submitted, most - len(rows), key.is_(None))
     return rows
 
 
 def _range(
-    session: Session, query: JobQuery, order: Sequence[Column], after: tuple[Any, ...] | None, most: int, *only: ColumnElement[bool]
-) -> list[JobRow]:
-    statement = _fitting(_LEAN, query).where(*only)
+    session: Session,
+    query: JobQuery,
+    key: ColumnElement[Any] | Column | None,
+    after: tuple[Any, ...] | None,
+    most: int,
+    *only: ColumnElement[bool],
+) -> list[_Row]:
+    order = _LAST if key is None else (key, *_LAST)
+    fields = [value_of(field) for field in query.columns]
+    statement = fitting(_LEAN, query).where(*only).add_columns(null() if key is None else key, *fields)
     if after is not None:
-        reached = tuple_(*order)
-        statement = statement.where(reached < after if query.descending else reached > after)
+        reached, behind = tuple_(*order), _bound(query, after)
+        statement = statement.where(reached < behind if query.descending else reached > behind)
     turned = [column.desc() if query.descending else column.asc() for column in order]
-    return list(session.scalars(statement.order_by(*turned).limit(most)))
+    found = session.execute(statement.order_by(*turned).limit(most)).all()
+    keys = [json.dumps(at) if query.by and key is not None else at for _, at, *_ in found]
+    return [_Row(row[0], at, _present(query.columns, row[2:])) for row, at in zip(found, keys, strict=True)]
 
 
-def _fitting(statement: S, query: JobQuery) -> S:
-    if query.status:
-        statement = statement.where(JobRow.status.in_(query.status))
-    if query.strategy:
-        statement = statement.where(JobRow.strategy.in_(query.strategy))
-    if query.user:
-        statement = statement.where(UserRow.name.in_(query.user))
-    if query.tag:
-        statement = statement.where(JobRow.tags.contains(list(query.tag)))
-    if query.archived is not Archived.INCLUDE:
-        statement = statement.where(JobRow.archived.is_(query.archived is Archived.ONLY))
-    if query.q:
-        found = JobRow.name.icontains(query.q, autoescape=True)
-        by_id = cast(JobRow.id, String).startswith(query.q.lower(), autoescape=True)
-        statement = statement.where(or_(found, by_id) if len(query.q) >= _SHORTEST_ID else found)
-    return statement
+def _bound(query: JobQuery, after: tuple[Any, ...]) -> Any:
+    """The values of a cursor, for a comparison. Raises: Invalid."""
+    if query.by is None or len(after) == len(_LAST):
+        return after
+    try:
+        return tuple_(literal(json.loads(after[0]), JSONB), *after[1:])
+    except (TypeError, ValueError) as error:
+        raise Invalid("The cursor is not valid; start without a cursor.") from error
+
+
+def _present(fields: Sequence[str], values: Sequence[Any]) -> dict[str, Any]:
+    return {field: as_scalar(value) for field, value in zip(fields, values, strict=True) if value is not None}
 
 
 def counts(session: Session) -> JobCounts:

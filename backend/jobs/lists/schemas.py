@@ -50,6 +50,12 @@ class JobQuery:
     q: str | None = None
     sort: JobSort = JobSort.CREATED
     descending: bool = True
+    by: str | None = None
+    """A field to sort by instead of `sort`."""
+    where: Sequence[str] = ()
+    """Conditions, all of which hold."""
+    columns: Sequence[str] = ()
+    """Fields whose values are read beside the rows."""
 
 
 class Gone(Schema):
@@ -67,6 +73,34 @@ class JobCounts(Schema):
     user: dict[str, int]
     tag: dict[str, int]
     archived: int = Field(description="These are in none of the other numbers")
+
+
+class JobFields(Schema):
+    """Fields that jobs have beside the columns of every list."""
+
+    settings: list[str] = Field(description="Paths in the job files", examples=[["strategy.lr"]])
+    results: list[str] = Field(description="Figures of evaluations and logged values", examples=[["eval/accuracy"]])
+
+
+class FieldStatistics(Schema):
+    """Numbers of one field over the jobs of a group."""
+
+    count: int = Field(description="Jobs that have a number there")
+    mean: float | None
+    spread: float | None = Field(description="Standard deviation of the sample; null for fewer than two jobs")
+    low: float | None
+    high: float | None
+
+
+class JobGroup(Schema):
+    value: str | float | int | bool | None = Field(description="The value that its jobs share; null: they have none")
+    jobs: int
+    columns: dict[str, FieldStatistics] = Field(description="By field; those in which a job of the group has a number")
+
+
+class JobGroups(Schema):
+    items: list[JobGroup] = Field(description="The largest first")
+    more: bool = Field(description="There are more groups")
 
 
 class BulkAction(StrEnum):

@@ -37,6 +37,8 @@ export type EventKind = Schemas["EventKind"]
 export type JobEvent = Schemas["Event"]
 export type JobExport = Schemas["JobExport"]
 export type JobEdit = Schemas["JobEdit"]
+export type JobGroup = Schemas["JobGroup"]
+export type FieldStatistics = Schemas["FieldStatistics"]
 export type JobFile = Schemas["JobFile"]
 export type JobSpec = Answer<Schemas["JobSpec"]>
 export type JobSummary = Schemas["JobSummary"]
@@ -52,6 +54,10 @@ export type MediaItem = Schemas["MediaItem"]
 export type MediaName = Schemas["MediaName"]
 export type Node = Schemas["Node"]
 export type Plan = Schemas["Plan"]
+export type ChartLayout = Schemas["ChartLayout"]
+export type SavedView = Schemas["SavedView"]
+export type SaveView = Schemas["SaveLayout"] | Schemas["SaveQuery"]
+export type ViewPlace = Schemas["ViewPlace"]
 export type PlannedTable = Schemas["PlannedTable"]
 export type PlannedTables = Schemas["PlannedTables"]
 export type Overview = Schemas["Overview"]
@@ -98,6 +104,15 @@ export const openApiUrl = "/api/v1/openapi.json"
 /** `since`: value of the last event `gone`, so that none is missed while the page does not listen. */
 export function jobsStreamUrl(since: number | undefined): string {
   return `/api/v1/jobs/stream${since === undefined ? "" : `?since=${since}`}`
+}
+
+/** All jobs of a query with their columns, as CSV. */
+export function jobsTableUrl(query: Record<string, string | boolean | readonly string[] | null>): string {
+  const params = new URLSearchParams()
+  for (const [name, value] of Object.entries(query)) {
+    for (const each of typeof value === "object" ? (value ?? []) : [String(value)]) params.append(name, each)
+  }
+  return `/api/v1/jobs/table?${params}`
 }
 
 /** The API's own description, which does not describe itself. */

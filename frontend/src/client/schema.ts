@@ -295,6 +295,66 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/fields": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Fields
+         * @description Settings and results of the newest 200 jobs: fields for `column`, `by` and `where`.
+         */
+        get: operations["listJobFields"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/groups": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Group Jobs
+         * @description The largest 200 groups of jobs with the same value of a field, with count, mean and spread of each `column`.
+         */
+        get: operations["groupJobs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/table": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export Jobs
+         * @description The id, the name and each `column` of all jobs that fit, at most 20,000, as CSV in the order of the list.
+         */
+        get: operations["exportJobs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/queue": {
         parameters: {
             query?: never;
@@ -1367,6 +1427,54 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/views": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Views
+         * @description The caller's saved views of a page, and those that other users share.
+         */
+        get: operations["listViews"];
+        /**
+         * Save View
+         * @description Save a view. It replaces the caller's own of the same place and name, whose id stays. Safe to repeat.
+         */
+        put: operations["saveView"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/views/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get View
+         * @description A view of the caller's own, or a shared one.
+         */
+        get: operations["getView"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete View
+         * @description Delete a view of the caller's own.
+         */
+        delete: operations["deleteView"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/agent/join": {
         parameters: {
             query?: never;
@@ -2363,6 +2471,33 @@ export interface components {
              * @description Points whose value is not finite
              */
             odd: number[];
+        };
+        /**
+         * ChartLayout
+         * @description The arrangement of the charts of every job. A metric that it does not name has its usual place.
+         */
+        ChartLayout: {
+            /**
+             * Columns
+             * @description Charts beside each other; null: as many as the window's width allows
+             */
+            columns?: number | null;
+            /**
+             * Height
+             * @description Height of each plot in CSS pixels
+             * @default 170
+             */
+            height: number;
+            /**
+             * Order
+             * @description Metrics in the order of their charts
+             */
+            order?: string[];
+            /**
+             * Hidden
+             * @description Metrics whose charts are hidden
+             */
+            hidden?: string[];
         };
         /** ChartSeries */
         ChartSeries: {
@@ -3464,6 +3599,28 @@ export interface components {
             mu: number;
         };
         /**
+         * FieldStatistics
+         * @description Numbers of one field over the jobs of a group.
+         */
+        FieldStatistics: {
+            /**
+             * Count
+             * @description Jobs that have a number there
+             */
+            count: number;
+            /** Mean */
+            mean: number | null;
+            /**
+             * Spread
+             * @description Standard deviation of the sample; null for fewer than two jobs
+             */
+            spread: number | null;
+            /** Low */
+            low: number | null;
+            /** High */
+            high: number | null;
+        };
+        /**
          * FileDifference
          * @description A file that differs between two bundles of code.
          */
@@ -4101,6 +4258,28 @@ export interface components {
             next_at: string | null;
         };
         /**
+         * JobFields
+         * @description Fields that jobs have beside the columns of every list.
+         */
+        JobFields: {
+            /**
+             * Settings
+             * @description Paths in the job files
+             * @example [
+             *       "strategy.lr"
+             *     ]
+             */
+            settings: string[];
+            /**
+             * Results
+             * @description Figures of evaluations and logged values
+             * @example [
+             *       "eval/accuracy"
+             *     ]
+             */
+            results: string[];
+        };
+        /**
          * JobFile
          * @description A file that a process of an attempt has stored.
          */
@@ -4134,6 +4313,36 @@ export interface components {
              * @description By attempt and path; those of checkpoints that are not committed yet among them
              */
             files: components["schemas"]["JobFile"][];
+        };
+        /** JobGroup */
+        JobGroup: {
+            /**
+             * Value
+             * @description The value that its jobs share; null: they have none
+             */
+            value: string | number | boolean | null;
+            /** Jobs */
+            jobs: number;
+            /**
+             * Columns
+             * @description By field; those in which a job of the group has a number
+             */
+            columns: {
+                [key: string]: components["schemas"]["FieldStatistics"];
+            };
+        };
+        /** JobGroups */
+        JobGroups: {
+            /**
+             * Items
+             * @description The largest first
+             */
+            items: components["schemas"]["JobGroup"][];
+            /**
+             * More
+             * @description There are more groups
+             */
+            more: boolean;
         };
         /** JobMedia */
         JobMedia: {
@@ -4170,6 +4379,15 @@ export interface components {
              * @description Time of the query, by the database's clock
              */
             read_at: string;
+            /**
+             * Values
+             * @description By id of the job: the values of the fields that `column` asked for; it has no others
+             */
+            values?: {
+                [key: string]: {
+                    [key: string]: string | number | boolean;
+                };
+            };
         };
         /**
          * JobSort
@@ -5269,6 +5487,33 @@ export interface components {
          * @enum {string}
          */
         Network: "platform" | "internet";
+        /**
+         * NewChartLayout
+         * @description A layout of charts to save.
+         */
+        NewChartLayout: {
+            /**
+             * Columns
+             * @description Charts beside each other; null: as many as the window's width allows
+             */
+            columns?: number | null;
+            /**
+             * Height
+             * @description Height of each plot in CSS pixels
+             * @default 170
+             */
+            height: number;
+            /**
+             * Order
+             * @description Metrics in the order of their charts
+             */
+            order?: string[];
+            /**
+             * Hidden
+             * @description Metrics whose charts are hidden
+             */
+            hidden?: string[];
+        };
         /** NewExport */
         NewExport: {
             /**
@@ -5277,6 +5522,18 @@ export interface components {
              * @default false
              */
             base: boolean;
+        };
+        /**
+         * NewPageQuery
+         * @description A state of a page to save.
+         */
+        NewPageQuery: {
+            /**
+             * Query
+             * @description The address behind its question mark, percent-encoded
+             * @example status=running&sort=-loss
+             */
+            query: string;
         };
         /** Node */
         Node: {
@@ -5527,6 +5784,18 @@ export interface components {
             servers: components["schemas"]["ServerLoad"][];
             /** @description Pushes of all workers over all attempts, by outcome; null before the first */
             ledger: components["schemas"]["PushOutcomes"] | null;
+        };
+        /**
+         * PageQuery
+         * @description The state of a page as its address has it: filters, order, columns, selected jobs, axes.
+         */
+        PageQuery: {
+            /**
+             * Query
+             * @description The address behind its question mark, percent-encoded
+             * @example status=running&sort=-loss
+             */
+            query: string;
         };
         /**
          * ParameterGroup
@@ -6547,6 +6816,105 @@ export interface components {
              * @default 0
              */
             bound: number;
+        };
+        /**
+         * SaveLayout
+         * @description A layout of the charts on the tab Metrics. The page opens with the layout that is called `default`.
+         */
+        SaveLayout: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            place: "job-metrics";
+            /**
+             * Name
+             * @example nightly runs
+             */
+            name: string;
+            /**
+             * Shared
+             * @description Every user who is signed in may read it
+             * @default false
+             */
+            shared: boolean;
+            state: components["schemas"]["NewChartLayout"];
+        };
+        /**
+         * SaveQuery
+         * @description A view of the list of jobs, or a comparison.
+         */
+        SaveQuery: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            place: "jobs" | "compare";
+            /**
+             * Name
+             * @example nightly runs
+             */
+            name: string;
+            /**
+             * Shared
+             * @description Every user who is signed in may read it
+             * @default false
+             */
+            shared: boolean;
+            state: components["schemas"]["NewPageQuery"];
+        };
+        /**
+         * SavedView
+         * @description A view with a name. Its owner alone changes it; a shared one is read by every user who is signed in.
+         */
+        SavedView: {
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Place */
+            place: components["schemas"]["ViewPlace"];
+            /**
+             * Name
+             * @example nightly runs
+             */
+            name: string;
+            /**
+             * Owner
+             * @example ada
+             */
+            owner: string;
+            /**
+             * Mine
+             * @description The caller owns it
+             */
+            mine: boolean;
+            /** Shared */
+            shared: boolean;
+            /**
+             * State
+             * @description A `ChartLayout` for `job-metrics`, else a `PageQuery`
+             */
+            state: components["schemas"]["PageQuery"] | components["schemas"]["ChartLayout"];
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Updated At
+             * Format: date-time
+             */
+            updated_at: string;
+        };
+        /** SavedViews */
+        SavedViews: {
+            /**
+             * Items
+             * @description The caller's own by name, then those that others share
+             */
+            items: components["schemas"]["SavedView"][];
         };
         /**
          * ScoreWeights
@@ -7836,6 +8204,12 @@ export interface components {
             /** Context */
             ctx?: Record<string, never>;
         };
+        /**
+         * ViewPlace
+         * @description The page that a view belongs to.
+         * @enum {string}
+         */
+        ViewPlace: "jobs" | "job-metrics" | "compare";
         /**
          * WaitingJob
          * @description A job in the queue.
@@ -9158,6 +9532,10 @@ export interface operations {
     listJobs: {
         parameters: {
             query?: {
+                /** @description Items per page */
+                limit?: number;
+                /** @description `next_cursor` of the page before */
+                cursor?: string | null;
                 /** @description Any of these */
                 status?: components["schemas"]["JobStatus"][] | null;
                 /** @description Any of these */
@@ -9170,14 +9548,16 @@ export interface operations {
                 archived?: components["schemas"]["Archived"];
                 /** @description Part of the name, or the first letters of the id */
                 q?: string | null;
+                /** @description Conditions on fields, all of which hold; a job without the field fits none */
+                where?: string[] | null;
                 /** @description Jobs that have no such value yet come last, both ways */
                 sort?: components["schemas"]["JobSort"];
+                /** @description Sort by this field, instead of `sort` */
+                by?: string | null;
                 /** @description The greatest first; of `created`, the newest */
                 descending?: boolean;
-                /** @description Items per page */
-                limit?: number;
-                /** @description `next_cursor` of the page before */
-                cursor?: string | null;
+                /** @description Fields to show: a column of lists, a path in the job file such as `strategy.lr`, a result (`eval/NAME`, `user/NAME`), or `min:` or `max:` before a result */
+                column?: string[] | null;
             };
             header?: never;
             path?: never;
@@ -9477,6 +9857,326 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["JobCounts"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    listJobFields: {
+        parameters: {
+            query?: {
+                /** @description Any of these */
+                status?: components["schemas"]["JobStatus"][] | null;
+                /** @description Any of these */
+                strategy?: string[] | null;
+                /** @description Any of these; names */
+                user?: string[] | null;
+                /** @description All of these */
+                tag?: string[] | null;
+                /** @description Archived jobs: left out, alone, or with the others */
+                archived?: components["schemas"]["Archived"];
+                /** @description Part of the name, or the first letters of the id */
+                q?: string | null;
+                /** @description Conditions on fields, all of which hold; a job without the field fits none */
+                where?: string[] | null;
+                /** @description Jobs that have no such value yet come last, both ways */
+                sort?: components["schemas"]["JobSort"];
+                /** @description Sort by this field, instead of `sort` */
+                by?: string | null;
+                /** @description The greatest first; of `created`, the newest */
+                descending?: boolean;
+                /** @description Fields to show: a column of lists, a path in the job file such as `strategy.lr`, a result (`eval/NAME`, `user/NAME`), or `min:` or `max:` before a result */
+                column?: string[] | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobFields"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    groupJobs: {
+        parameters: {
+            query: {
+                /** @description A field */
+                group: string;
+                /** @description Any of these */
+                status?: components["schemas"]["JobStatus"][] | null;
+                /** @description Any of these */
+                strategy?: string[] | null;
+                /** @description Any of these; names */
+                user?: string[] | null;
+                /** @description All of these */
+                tag?: string[] | null;
+                /** @description Archived jobs: left out, alone, or with the others */
+                archived?: components["schemas"]["Archived"];
+                /** @description Part of the name, or the first letters of the id */
+                q?: string | null;
+                /** @description Conditions on fields, all of which hold; a job without the field fits none */
+                where?: string[] | null;
+                /** @description Jobs that have no such value yet come last, both ways */
+                sort?: components["schemas"]["JobSort"];
+                /** @description Sort by this field, instead of `sort` */
+                by?: string | null;
+                /** @description The greatest first; of `created`, the newest */
+                descending?: boolean;
+                /** @description Fields to show: a column of lists, a path in the job file such as `strategy.lr`, a result (`eval/NAME`, `user/NAME`), or `min:` or `max:` before a result */
+                column?: string[] | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobGroups"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    exportJobs: {
+        parameters: {
+            query?: {
+                /** @description Any of these */
+                status?: components["schemas"]["JobStatus"][] | null;
+                /** @description Any of these */
+                strategy?: string[] | null;
+                /** @description Any of these; names */
+                user?: string[] | null;
+                /** @description All of these */
+                tag?: string[] | null;
+                /** @description Archived jobs: left out, alone, or with the others */
+                archived?: components["schemas"]["Archived"];
+                /** @description Part of the name, or the first letters of the id */
+                q?: string | null;
+                /** @description Conditions on fields, all of which hold; a job without the field fits none */
+                where?: string[] | null;
+                /** @description Jobs that have no such value yet come last, both ways */
+                sort?: components["schemas"]["JobSort"];
+                /** @description Sort by this field, instead of `sort` */
+                by?: string | null;
+                /** @description The greatest first; of `created`, the newest */
+                descending?: boolean;
+                /** @description Fields to show: a column of lists, a path in the job file such as `strategy.lr`, a result (`eval/NAME`, `user/NAME`), or `min:` or `max:` before a result */
+                column?: string[] | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": unknown;
                 };
             };
             /** @description Unauthorized */
@@ -14394,6 +15094,365 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    listViews: {
+        parameters: {
+            query: {
+                /** @description The page that they are of */
+                place: components["schemas"]["ViewPlace"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SavedViews"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    saveView: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SaveLayout"] | components["schemas"]["SaveQuery"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SavedView"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description The token's scope is 'read' */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    getView: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SavedView"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    deleteView: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description The token's scope is 'read' */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -1,4 +1,4 @@
-import { Anchor, Stack } from "@mantine/core"
+import { Anchor, Group, Stack } from "@mantine/core"
 import { IconGitCompare } from "@tabler/icons-react"
 import { useMemo } from "react"
 import { Link } from "react-router"
@@ -9,6 +9,7 @@ import { BoardContext, useBoardStore } from "@/hooks/charts/useBoard"
 import { useComparedJobs } from "@/hooks/compare/useComparedJobs"
 import { useComparedMetric } from "@/hooks/compare/useComparedMetric"
 import { useComparison } from "@/hooks/compare/useComparison"
+import { useAddress } from "@/hooks/useAddress"
 import { differingPaths } from "@/lib/compare/fields"
 import type { Compared } from "@/lib/compare/groups"
 import { SelectedPanel } from "@/panels/compare/SelectedPanel"
@@ -16,10 +17,12 @@ import { CurvesPanel } from "@/panels/compare/CurvesPanel"
 import { DiffPanel } from "@/panels/compare/DiffPanel"
 import { ParallelPanel } from "@/panels/compare/ParallelPanel"
 import { TargetPanel } from "@/panels/compare/TargetPanel"
+import { SavedViews } from "@/panels/views/SavedViews"
 
 /** Any number of jobs beside each other. All that is selected here stands in the address. */
 export function ComparePage() {
   const [{ jobs: ids }] = useComparison()
+  const [address] = useAddress()
   const found = useComparedJobs(ids)
   const { jobs, missing } = found
   return (
@@ -27,7 +30,12 @@ export function ComparePage() {
       <PageTitle
         title="Compare"
         subtitle={ids.length === 0 ? "Jobs side by side" : `${jobs.length} ${jobs.length === 1 ? "job" : "jobs"}; share this page's address to share the comparison`}
-        actions={ids.length > 0 && <CopyIcon value={window.location.href} what="the link to this comparison" />}
+        actions={
+          <Group gap="xs">
+            {ids.length > 0 && <CopyIcon value={window.location.href} what="the link to this comparison" />}
+            <SavedViews place="compare" path="/compare" query={address.toString()} />
+          </Group>
+        }
       />
       <Stack gap="md">
         <SelectedPanel jobs={jobs} missing={missing} />

@@ -16,6 +16,7 @@ from gradstream.model import ensemble
 from gradstream.model.flat_model import FlatModel
 from gradstream.model.parts import MicroBatch
 from gradstream.model.usercode import UserCode, blaming
+from gradstream.user_logging.media import LoggedMedia
 from gradstream.user_logging.scalars import LoggedScalars
 
 _NEAR = 1e-3
@@ -85,7 +86,7 @@ class TensorStep:
 
 def loss_of_members(model: nn.Module, part: object, code: UserCode) -> float:
     """Return the sum of the members' losses over some examples. Nothing is logged."""
-    with code.logging_into(LoggedScalars()):
+    with code.logging_into(LoggedScalars(), LoggedMedia()):
         return sum(float(code.loss(member, part)) for member in ensemble.members(model))
 
 

@@ -1,4 +1,4 @@
-import { memo, type MouseEvent } from "react"
+import { memo, useState, type MouseEvent } from "react"
 import { MarksKey } from "@/charts/MarksKey"
 import { seriesColor, seriesDash, type Scheme } from "@/charts/palette"
 import type { Range } from "@/lib/charts/axes"
@@ -21,19 +21,32 @@ interface LegendProps {
   range: Range | null
   /** Columns are bins of values, of which none is the latest: then their number stands here. */
   binned: boolean
+  /** More than a few lines are folded until a click. */
+  compact?: boolean
   formatX: (x: number) => string
   formatY: (y: number) => string
   onHide: (next: NextHidden) => void
   scheme: Scheme
 }
 
+/** Lines that a small card names without a click. */
+const FEW = 3
+
 /** Click a name to hide its line or show it again; with alt or shift, to see no other. */
-export function Legend({ lines, marks = [], hidden, at, range, binned, formatX, formatY, onHide, scheme }: LegendProps) {
+export function Legend({ lines, marks = [], hidden, at, range, binned, compact = false, formatX, formatY, onHide, scheme }: LegendProps) {
+  const [unfolded, setUnfolded] = useState(false)
+  const foldable = compact && lines.length > FEW
   const labels = lines.map(({ label }) => label)
   const values = lines.map((line) => (binned && at === null ? formatCount(line.total) : told(valueAt(line, at, range), formatY)))
   return (
-    <div className={classes.legend}>
-      {lines.map((line, index) => (
+    <div className={classes.legend} data-compact={compact || undefined}>
+      {foldable && (
+        <button type="button" className={classes.item} aria-expanded={unfolded} onClick={() => setUnfolded(!unfolded)}>
+          {unfolded ? "Fold the lines" : `${lines.length} lines`}
+          {!unfolded && labels.some((label) => hidden.has(label)) && `, ${labels.filter((label) => hidden.has(label)).length} hidden`}
+        </button>
+      )}
+      {(!foldable || unfolded) && lines.map((line, index) => (
         <button
           key={line.label}
           type="button"

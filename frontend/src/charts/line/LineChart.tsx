@@ -56,6 +56,8 @@ interface LineChartProps {
   /** Charts with the same key share the cross-hair. */
   syncKey: string
   height?: number
+  /** In a small card: a legend of many lines is folded. */
+  compact?: boolean
   /** Columns are bins of values, not the course of a line. */
   binned?: boolean
   /** Said in a range in which there is no point. */
@@ -70,7 +72,7 @@ const NO_MARKS: readonly Mark[] = []
 
 /** Lines over one axis, drawn as their source changes. Drag selects a range, shift-drag moves it, double click shows all; so do keys and fingers. */
 export function LineChart({ source, view, board, smoothing = 0, scale = "linear", threshold = null, marks = NO_MARKS, hidden, height = 230, ...props }: LineChartProps) {
-  const { title, valueTitle = title, caption = title, quantity = "", onHide, syncKey, binned = false, nothingHere, handle } = props
+  const { title, valueTitle = title, caption = title, quantity = "", onHide, syncKey, binned = false, compact = false, nothingHere, handle } = props
   const scheme = useComputedColorScheme("light")
   const lines = useLines(source, smoothing)
   const range = useSyncExternalStore(board.subscribeResting, board.getResting)
@@ -121,7 +123,7 @@ export function LineChart({ source, view, board, smoothing = 0, scale = "linear"
         </div>
       )}
       <Legend
-        lines={lines} marks={marks} hidden={hidden} at={pointer.pointed?.hovered[0]?.column.x ?? pointer.x} range={range} binned={binned}
+        lines={lines} marks={marks} hidden={hidden} at={pointer.pointed?.hovered[0]?.column.x ?? pointer.x} range={range} binned={binned} compact={compact}
         formatX={(x) => view.exact(shown(x, view))} formatY={(y) => writeValue(y, unit)} onHide={onHide} scheme={scheme}
       />
     </div>

@@ -10,13 +10,15 @@ interface PanelProps {
   flush?: boolean
   /** Over all columns of a grid. */
   wide?: boolean
+  /** Little space, and one line of each title. */
+  compact?: boolean
   children: ReactNode
 }
 
-export function Panel({ title, subtitle, actions, flush = false, wide = false, children }: PanelProps) {
+export function Panel({ title, subtitle, actions, flush = false, wide = false, compact = false, children }: PanelProps) {
   const id = useId()
   return (
-    <Paper component="section" className={classes.panel} data-wide={wide || undefined} aria-labelledby={title ? id : undefined}>
+    <Paper component="section" className={classes.panel} data-wide={wide || undefined} data-compact={compact || undefined} aria-labelledby={title ? id : undefined}>
       {title && (
         <Group className={classes.header} justify="space-between" align="flex-start" wrap="nowrap" gap="sm">
           <div className={classes.titles}>
@@ -24,7 +26,7 @@ export function Panel({ title, subtitle, actions, flush = false, wide = false, c
               {title}
             </Title>
             {subtitle && (
-              <Text size="xs" c="dimmed">
+              <Text size="xs" c="dimmed" className={classes.subtitle}>
                 {subtitle}
               </Text>
             )}

@@ -4,7 +4,7 @@ import { api, body, type BulkAction, type BulkItem } from "@/client"
 import { PORTION } from "@/lib/jobs/bulk"
 import { jobNews } from "@/lib/jobs/jobNews"
 import { withoutJobs, type JobPages } from "@/lib/jobs/jobPages"
-import type { JobQuery } from "@/lib/jobs/jobView"
+import { parametersOf, type JobQuery, type JobView } from "@/lib/jobs/jobView"
 
 /** Jobs of the first page, which is waited for, and of each later one: every page that comes costs a drawing of the list. */
 const FIRST_PAGE = 200
@@ -13,9 +13,8 @@ const NEXT_PAGE = 500
 const KEPT_MS = 300_000
 
 /** The list as it was read, page after page; the stream keeps its rows up to date, so it is not read again while that is heard. */
-export function useJobs({ status, strategy, user, tag, archived, q, sort, descending }: JobQuery) {
-  const lists = { ...(status.length > 0 && { status }), ...(strategy.length > 0 && { strategy }), ...(user.length > 0 && { user }), ...(tag.length > 0 && { tag }) }
-  const query = { ...lists, ...(archived && { archived: "only" as const }), ...(q && { q }), sort, descending }
+export function useJobs(asked: JobQuery & Pick<JobView, "fields">) {
+  const query = { ...parametersOf(asked), ...(asked.fields.length > 0 && { column: [...asked.fields] }) }
   return useInfiniteQuery({
     queryKey: ["jobs", query],
     queryFn: async ({ pageParam }) => {
@@ -95,5 +94,24 @@ export function useChangeJobs() {
       client.setQueriesData<JobPages>({ queryKey: ["jobs"] }, (data) => data && withoutJobs(data, gone))
     },
     onSettled: () => client.invalidateQueries({ queryKey: ["job-counts"] }),
+  })
+}
+
+/** Fields of the newest jobs: what can be a column. */
+export function useJobFields(enabled: boolean) {
+  return useQuery({ queryKey: ["job-fields"], queryFn: () => body(api.GET("/api/v1/jobs/fields")), enabled, staleTime: 60_000 })
+}
+
+/** Columns whose numbers a table of groups sums up, beside the fields of the view. */
+export const SUMMED = ["loss", "accuracy", "throughput", "staleness"] as const
+
+/** Jobs by the value of a field. */
+export function useJobGroups(view: JobView, group: string) {
+  const query = parametersOf({ ...view, sort: "created", by: null, descending: true })
+  const column = [...SUMMED.filter((id) => view.columns.includes(id)), ...view.fields]
+  return useQuery({
+    queryKey: ["job-groups", group, query, column],
+    queryFn: () => body(api.GET("/api/v1/jobs/groups", { params: { query: { ...query, group, column } } })),
+    placeholderData: keepPreviousData,
   })
 }

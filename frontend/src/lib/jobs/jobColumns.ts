@@ -45,3 +45,39 @@ export function shownColumns(ids: readonly ColumnId[]): JobColumn[] {
 export function turned(columns: readonly ColumnId[], one: ColumnId): ColumnId[] {
   return COLUMNS.map(({ id }) => id).filter((id) => columns.includes(id) !== (id === one))
 }
+
+/** A setting or result as a column. */
+export interface FieldColumn {
+  id: string
+  label: string
+  field: string
+  descending?: boolean
+  figures: boolean
+  width: string
+}
+
+const LABELS: [RegExp, string][] = [[/^min:(.*)/, "lowest $1"], [/^max:(.*)/, "highest $1"], [/^(?:workload\.args|strategy|user)[./](.*)/, "$1"]]
+
+/** A short name: what stands before it in the job file says little in a table. */
+export function fieldLabel(field: string): string {
+  const [pattern, label] = LABELS.find(([known]) => known.test(field)) ?? []
+  return pattern ? field.replace(pattern, label!) : field
+}
+
+function fieldColumns(fields: readonly string[]): FieldColumn[] {
+  return fields.map((field) => ({ id: field, field, label: fieldLabel(field), figures: true, width: "minmax(96px, 1fr)" }))
+}
+
+/** Columns that say which job it is come first, then the selected fields, then the others. */
+export function tableColumns(columns: readonly ColumnId[], fields: readonly string[]): (JobColumn | FieldColumn)[] {
+  const shown = shownColumns(columns)
+  const identifying = shown.filter(({ id }) => id === "status" || id === "strategy" || id === "user")
+  return [...identifying, ...fieldColumns(fields), ...shown.filter((column) => !identifying.includes(column))]
+}
+
+/** Columns that a table of values has, by what the server calls them. The others are drawn, or made of several. */
+const EXPORTED: Partial<Record<ColumnId, string[]>> = { progress: [], age: ["created"], time: ["started", "ended"], strategy: ["strategy", "gate"] }
+
+export function exportedColumns(columns: readonly ColumnId[], fields: readonly string[]): string[] {
+  return ["tags", ...columns.flatMap((id) => EXPORTED[id] ?? [id]), ...fields]
+}

@@ -1,9 +1,12 @@
 import type { JobSummary } from "@/client"
 import { matches, type JobQuery } from "./jobView"
 
+/** Values of settings and results, by the id of the job. */
+export type Values = Record<string, Record<string, string | number | boolean>>
+
 export interface JobPages {
   /** `asked`: when the page was asked for, by this browser's clock, in milliseconds. */
-  pages: { items: JobSummary[]; next_cursor: string | null; total: number | null; read_at: string; asked: number }[]
+  pages: { items: JobSummary[]; next_cursor: string | null; total: number | null; read_at: string; asked: number; values?: Values }[]
   pageParams: unknown[]
 }
 
@@ -34,6 +37,10 @@ export function listed(data: JobPages | undefined): JobSummary[] {
   const found = new Map<string, JobSummary>()
   for (const page of data?.pages ?? []) for (const job of page.items) if (!found.has(job.id)) found.set(job.id, job)
   return [...found.values()]
+}
+
+export function valuesOf(data: JobPages | undefined): Values {
+  return Object.assign({}, ...(data?.pages ?? []).map(({ values }) => values ?? {})) as Values
 }
 
 /** The jobs that a new read of the list would show and this one does not: submitted since, or changed into a status that is asked for. */

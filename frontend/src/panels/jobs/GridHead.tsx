@@ -2,16 +2,18 @@ import { Checkbox, Tooltip, UnstyledButton } from "@mantine/core"
 import { IconArrowDown, IconArrowUp } from "@tabler/icons-react"
 import type { JobSort } from "@/client"
 import { GLOSSARY, type Word } from "@/lib/glossary"
-import type { JobColumn } from "@/lib/jobs/jobColumns"
+import type { FieldColumn, JobColumn } from "@/lib/jobs/jobColumns"
 import classes from "./JobsGrid.module.css"
 
 export interface Order {
   sort: JobSort
+  /** A setting or result, instead of `sort`. */
+  by: string | null
   descending: boolean
 }
 
 interface GridHeadProps {
-  columns: readonly JobColumn[]
+  columns: readonly (JobColumn | FieldColumn)[]
   order: Order
   onOrder: (order: Order) => void
   selected: "all" | "some" | "none"
@@ -43,6 +45,7 @@ export function GridHead({ columns, order, onOrder, selected, onSelectAll }: Gri
 interface TitleProps {
   label: string
   sort?: JobSort
+  field?: string
   descending?: boolean
   figures?: boolean
   term?: Word
@@ -50,16 +53,16 @@ interface TitleProps {
   onOrder: (order: Order) => void
 }
 
-function Title({ label, sort, descending = false, figures, term, order, onOrder }: TitleProps) {
-  if (!sort) return <div role="columnheader" data-figures={figures}>{label}</div>
-  const sorted = order.sort === sort
+function Title({ label, sort, field, descending = false, figures, term, order, onOrder }: TitleProps) {
+  if (!sort && !field) return <div role="columnheader" data-figures={figures}>{label}</div>
+  const sorted = field ? order.by === field : order.by === null && order.sort === sort
   // By age, the newest has the greatest time and the least age.
   const up = sort === "created" ? order.descending : !order.descending
   const Arrow = up ? IconArrowUp : IconArrowDown
   return (
     <div role="columnheader" data-figures={figures} aria-sort={sorted ? (up ? "ascending" : "descending") : undefined}>
-      <Tooltip label={term && GLOSSARY[term]} disabled={!term}>
-        <UnstyledButton className={classes.title} data-term={term} onClick={() => onOrder({ sort, descending: sorted ? !order.descending : descending })}>
+      <Tooltip label={term ? GLOSSARY[term] : field} disabled={!term && !field}>
+        <UnstyledButton className={classes.title} data-term={term} onClick={() => onOrder({ sort: sort ?? "created", by: field ?? null, descending: sorted ? !order.descending : descending })}>
           {label}
           {sorted && <Arrow size={13} aria-hidden />}
         </UnstyledButton>

@@ -1,4 +1,4 @@
-import { Checkbox, Group, TextInput } from "@mantine/core"
+import { Checkbox, TextInput } from "@mantine/core"
 import { IconSearch } from "@tabler/icons-react"
 import { useRef } from "react"
 import { ManySelect } from "@/components/inputs/ManySelect"
@@ -6,11 +6,8 @@ import { useJobCounts } from "@/hooks/jobs/useJobs"
 import type { Change } from "@/hooks/useAddress"
 import { useKeys } from "@/hooks/useKeys"
 import { useTyped } from "@/hooks/useTyped"
-import { turned } from "@/lib/jobs/jobColumns"
 import type { JobView } from "@/lib/jobs/jobView"
 import { JOB_STATUSES, readable } from "@/lib/status"
-import { ColumnsMenu } from "./ColumnsMenu"
-import { SavedFilters } from "./SavedFilters"
 import classes from "./JobFilterBar.module.css"
 
 /** Options with their counts, and selected ones that no job has. */
@@ -69,13 +66,9 @@ export function JobFilterBar({ view, change }: { view: JobView; change: Change<J
         onPick={(pick) => change((now) => ({ tag: pick(now.tag) }))}
         clearable
       />
-      <Group gap={8} wrap="nowrap">
-        {(view.archived || (counts?.archived ?? 0) > 0) && (
-          <Checkbox size="xs" label={`Archived (${counts?.archived ?? 0})`} checked={view.archived} onChange={(event) => change({ archived: event.currentTarget.checked })} />
-        )}
-        <SavedFilters view={view} />
-        <ColumnsMenu columns={view.columns} onTurn={(id) => change((now) => ({ columns: turned(now.columns, id) }))} />
-      </Group>
+      {(view.archived || (counts?.archived ?? 0) > 0) && (
+        <Checkbox size="xs" mt={10} label={`Archived (${counts?.archived ?? 0})`} checked={view.archived} onChange={(event) => change({ archived: event.currentTarget.checked })} />
+      )}
     </search>
   )
 }

@@ -2,16 +2,19 @@ import { Checkbox } from "@mantine/core"
 import type { VirtualItem } from "@tanstack/react-virtual"
 import { Link } from "react-router"
 import type { JobSummary } from "@/client"
-import type { JobColumn } from "@/lib/jobs/jobColumns"
+import type { ColumnId, FieldColumn, JobColumn } from "@/lib/jobs/jobColumns"
+import type { Values } from "@/lib/jobs/jobPages"
 import { isExplained } from "@/lib/status"
-import { CELLS } from "./cells"
+import { CELLS, FieldValue } from "./cells"
 import classes from "./JobsGrid.module.css"
 
 interface JobRowProps {
   job: JobSummary
   item: VirtualItem
   measure: (element: Element | null) => void
-  columns: readonly JobColumn[]
+  columns: readonly (JobColumn | FieldColumn)[]
+  /** Settings and results of the job. */
+  values: Values[string] | undefined
   now: number
   active: boolean
   selected: boolean
@@ -21,7 +24,7 @@ interface JobRowProps {
 export const rowId = (id: string) => `job-${id}`
 
 /** The link reaches over the whole row. Keys work on the grid, so nothing in a row is a stop of the tab key. */
-export function JobRow({ job, item, measure, columns, now, active, selected, onSelect }: JobRowProps) {
+export function JobRow({ job, item, measure, columns, values, now, active, selected, onSelect }: JobRowProps) {
   return (
     <div
       role="row"
@@ -55,12 +58,12 @@ export function JobRow({ job, item, measure, columns, now, active, selected, onS
           </small>
         ))}
       </div>
-      {columns.map(({ id, label, figures }) => (
+      {columns.map(({ id, label, figures, ...column }) => (
         <div role="gridcell" key={id} className={classes.cell} data-column={id} data-figures={figures}>
           <small className={classes.label} aria-hidden>
             {label}
           </small>
-          <span className={classes.value}>{CELLS[id](job, now)}</span>
+          <span className={classes.value}>{"field" in column ? <FieldValue job={job} field={column.field} value={values?.[column.field]} /> : CELLS[id as ColumnId](job, now)}</span>
         </div>
       ))}
     </div>

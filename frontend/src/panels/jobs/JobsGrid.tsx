@@ -6,7 +6,8 @@ import type { RowKeys } from "@/hooks/jobs/useRowKeys"
 import { useRowsInPlace } from "@/hooks/jobs/useRowsInPlace"
 import type { Selection } from "@/hooks/jobs/useSelection"
 import { useNow } from "@/hooks/useNow"
-import type { JobColumn } from "@/lib/jobs/jobColumns"
+import type { FieldColumn, JobColumn } from "@/lib/jobs/jobColumns"
+import type { Values } from "@/lib/jobs/jobPages"
 import { GridHead, type Order } from "./GridHead"
 import { JobRow, rowId } from "./JobRow"
 import classes from "./JobsGrid.module.css"
@@ -15,7 +16,8 @@ interface JobsGridProps {
   jobs: readonly JobSummary[]
   /** With those that have not been read yet. */
   total: number
-  columns: readonly JobColumn[]
+  columns: readonly (JobColumn | FieldColumn)[]
+  values: Values
   order: Order
   onOrder: (order: Order) => void
   selection: Selection
@@ -30,7 +32,7 @@ const AHEAD = 40
 const ROW = 36
 
 /** Only the rows in sight exist, so thousands are as fast as ten. On a narrow screen each is a card. */
-export function JobsGrid({ jobs, total, columns, order, onOrder, selection, rows, kept, readOn }: JobsGridProps) {
+export function JobsGrid({ jobs, total, columns, values, order, onOrder, selection, rows, kept, readOn }: JobsGridProps) {
   const now = useNow()
   const frame = useRef<HTMLDivElement>(null)
   const { active, activeId } = rows
@@ -59,7 +61,7 @@ export function JobsGrid({ jobs, total, columns, order, onOrder, selection, rows
     shown.current = activeId
   }, [active, activeId, virtual])
   const selected = selection.ids.size === 0 ? "none" : selection.ids.size >= jobs.length ? "all" : "some"
-  const tracks = ["36px", "minmax(150px, 2fr)", ...columns.map(({ width }) => width)].join(" ")
+  const tracks = ["36px", "minmax(150px, 2fr)", ...columns.map(({ width }) => width)]
   return (
     <div
       ref={frame}
@@ -70,7 +72,7 @@ export function JobsGrid({ jobs, total, columns, order, onOrder, selection, rows
       aria-multiselectable
       aria-activedescendant={activeId === null ? undefined : rowId(activeId)}
       className={classes.grid}
-      style={{ "--tracks": tracks } as CSSProperties}
+      style={{ "--tracks": tracks.join(" "), "--least": `${leastWidth(tracks)}px` } as CSSProperties}
       onScroll={onScroll}
       onKeyDown={(event: KeyboardEvent) => rows.onKeyDown(event)}
     >
@@ -85,6 +87,7 @@ export function JobsGrid({ jobs, total, columns, order, onOrder, selection, rows
               item={item}
               measure={virtual.measureElement}
               columns={columns}
+              values={values[job.id]}
               now={now}
               active={item.index === active}
               selected={selection.ids.has(job.id)}
@@ -95,6 +98,11 @@ export function JobsGrid({ jobs, total, columns, order, onOrder, selection, rows
       </div>
     </div>
   )
+}
+
+/** Pixels that the tracks need with the gaps between them: a narrower grid scrolls sideways. */
+function leastWidth(tracks: readonly string[]): number {
+  return tracks.reduce((sum, track) => sum + Number(/\d+/.exec(track)![0]) + 14, 22)
 }
 
 /** The active row exists even when it is out of sight: the grid names it to those who hear it. */

@@ -8,11 +8,13 @@ import { useArrival, useJobs, useJobTotal, useReadJobsAgain } from "@/hooks/jobs
 import { useKeptPlace, type KeptPlace } from "@/hooks/jobs/useKeptPlace"
 import { useRowKeys } from "@/hooks/jobs/useRowKeys"
 import { useSelection } from "@/hooks/jobs/useSelection"
-import { shownColumns } from "@/lib/jobs/jobColumns"
-import { listed, newcomers, type Change } from "@/lib/jobs/jobPages"
+import { tableColumns } from "@/lib/jobs/jobColumns"
+import { listed, newcomers, valuesOf, type Change } from "@/lib/jobs/jobPages"
 import { addressOf, isFiltered } from "@/lib/jobs/jobView"
+import { GroupsTable } from "./GroupsTable"
 import { JobFilterBar } from "./JobFilterBar"
 import { JobsGrid } from "./JobsGrid"
+import { JobTableBar } from "./JobTableBar"
 import { ListStatus } from "./ListStatus"
 import { SelectAllButton } from "./SelectAllButton"
 import { SelectionBar } from "./SelectionBar"
@@ -24,6 +26,7 @@ export function JobsPanel({ changes }: { changes: readonly Change[] }) {
   const [readAgain, readings] = useReadings(kept)
   const navigate = useNavigate()
   const items = useMemo(() => listed(jobs.data), [jobs.data])
+  const values = useMemo(() => valuesOf(jobs.data), [jobs.data])
   const ids = useMemo(() => items.map(({ id }) => id), [items])
   const selection = useSelection(ids)
   const selected = items.filter(({ id }) => selection.ids.has(id))
@@ -38,7 +41,7 @@ export function JobsPanel({ changes }: { changes: readonly Change[] }) {
   const readOn = useCallback(() => {
     if (hasNextPage && !isFetching) void fetchNextPage()
   }, [hasNextPage, isFetching, fetchNextPage])
-  const list = addressOf({ ...view, columns: [] })
+  const list = addressOf({ ...view, columns: [], fields: [] })
   const fresh = newcomers(changes, view, jobs.data).length
   const nothing = items.length === 0
   useEffect(() => {
@@ -49,6 +52,7 @@ export function JobsPanel({ changes }: { changes: readonly Change[] }) {
   return (
     <Panel flush>
       <JobFilterBar view={view} change={change} />
+      <JobTableBar view={view} change={change} />
       <ListStatus total={total} of={isFiltered(view) ? all : null} fresh={fresh} readAgain={readAgain} />
       <SelectionBar selectedJobs={selected} total={Math.max(total ?? 0, items.length)} selection={selection}>
         <SelectAllButton
@@ -60,20 +64,25 @@ export function JobsPanel({ changes }: { changes: readonly Change[] }) {
           select={selection.select}
         />
       </SelectionBar>
-      <Loaded {...jobs} isEmpty={nothing} empty={isFiltered(view) ? "No job matches these filters." : <NoJobs />} height={280}>
-        <JobsGrid
-          key={`${list} ${readings}`}
-          jobs={items}
-          total={total ?? items.length}
-          columns={shownColumns(view.columns)}
-          order={view}
-          onOrder={change}
-          selection={selection}
-          rows={rows}
-          kept={kept}
-          readOn={readOn}
-        />
-      </Loaded>
+      {view.group !== null ? (
+        <GroupsTable view={view} group={view.group} />
+      ) : (
+        <Loaded {...jobs} isEmpty={nothing} empty={isFiltered(view) ? "No job matches these filters." : <NoJobs />} height={280}>
+          <JobsGrid
+            key={`${list} ${readings}`}
+            jobs={items}
+            total={total ?? items.length}
+            columns={tableColumns(view.columns, view.fields)}
+            values={values}
+            order={view}
+            onOrder={change}
+            selection={selection}
+            rows={rows}
+            kept={kept}
+            readOn={readOn}
+          />
+        </Loaded>
+      )}
     </Panel>
   )
 }

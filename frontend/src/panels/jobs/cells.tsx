@@ -74,3 +74,24 @@ function Done({ job }: { job: JobSummary }) {
     </>
   )
 }
+
+interface FieldValueProps {
+  job: JobSummary
+  field: string
+  /** As the list was read. */
+  value: string | number | boolean | undefined
+}
+
+/** A setting or result. The last evaluation comes with each change of the job, others with the list. */
+export function FieldValue({ job, field, value }: FieldValueProps) {
+  const live = field.startsWith("eval/") ? job.progress.eval?.[field.slice("eval/".length)] : undefined
+  const shown = live ?? value
+  if (shown === undefined) return NONE
+  const text = typeof shown === "number" ? formatField(shown) : String(shown)
+  return <span className={classes.text} title={String(shown)}>{text}</span>
+}
+
+/** Settings are written as in the job file; what was measured has more digits than one compares. */
+function formatField(value: number): string {
+  return String(value).length <= 7 ? String(value) : formatFigure(value)
+}

@@ -12,12 +12,14 @@ import { useMetric } from "@/hooks/charts/useMetricCatalogue"
 import { useReading } from "@/hooks/charts/useReading"
 import { useOpenedFeed } from "@/hooks/job/useFeed"
 import { useNothing } from "@/hooks/job/useNothing"
+import { useArrangement } from "@/hooks/views/useArrangement"
 import type { AxisView } from "@/lib/charts/axes"
 import type { ChartData } from "@/lib/charts/chartData"
 import { toLines } from "@/lib/charts/lines"
 import { meanLines, MeanSource } from "@/lib/charts/mean"
 import { quantityOf, targetOf } from "@/lib/charts/metrics"
 import { ChartActions } from "./ChartActions"
+import { Grip } from "./Grip"
 import { LatePoint } from "./LatePoint"
 import { NearestPoint } from "./NearestPoint"
 
@@ -40,6 +42,7 @@ export function MetricPanel({ name, width, height = 230, title: given }: MetricP
   const board = useBoard()
   const { opened } = useOpenedFeed()
   const nothing = useNothing()
+  const isCompact = useArrangement() !== null
   const handle = useRef<ChartHandle>(null)
   const [table, setTable] = useState(false)
   const source = useMemo(() => (settings.lines === "mean" ? new MeanSource(chart.data, width) : chart.data), [settings.lines, chart.data, width])
@@ -49,10 +52,11 @@ export function MetricPanel({ name, width, height = 230, title: given }: MetricP
   const quantity = quantityOf(metric)
   return (
     <Panel
-      title={title}
+      compact={isCompact}
+      title={isCompact ? <Grip title={title} /> : title}
       subtitle={
         <>
-          {metric.meaning} <LatePoint name={name} />
+          <span title={isCompact ? metric.meaning : undefined}>{metric.meaning}</span> <LatePoint name={name} />
         </>
       }
       actions={<ChartActions name={name} title={title} chart={handle} table={table} onTable={setTable} />}
@@ -76,6 +80,7 @@ export function MetricPanel({ name, width, height = 230, title: given }: MetricP
             onHide={(next) => change((now) => ({ hidden: next(now.hidden) }))}
             syncKey={`${opened.id} ${settings.axis}`}
             height={height}
+            compact={isCompact}
             nothingHere={chart.isStale ? null : <NearestPoint name={name} view={view} />}
             handle={handle}
           />

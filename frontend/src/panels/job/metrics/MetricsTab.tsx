@@ -1,7 +1,7 @@
-import { Modal, SimpleGrid, Stack, Text, TextInput, UnstyledButton } from "@mantine/core"
+import { Group, Modal, SimpleGrid, Stack, Text, TextInput, UnstyledButton } from "@mantine/core"
 import { useViewportSize } from "@mantine/hooks"
 import { IconChevronDown, IconChevronRight, IconSearch } from "@tabler/icons-react"
-import { lazy, Suspense, useEffect, useRef } from "react"
+import { lazy, Suspense, useEffect, useRef, useState } from "react"
 import { Loaded } from "@/components/messages/Loaded"
 import { toggled, useChartSettings } from "@/hooks/charts/useChartSettings"
 import { useCatalogue, useMetric } from "@/hooks/charts/useMetricCatalogue"
@@ -9,12 +9,15 @@ import { useMetricNames } from "@/hooks/charts/useMetricNames"
 import { useNothing } from "@/hooks/job/useNothing"
 import { useChartKeys, useKeys } from "@/hooks/useKeys"
 import { useTyped } from "@/hooks/useTyped"
+import { useChartLayout, type UsedLayout } from "@/hooks/views/useChartLayout"
 import { loadPart, preparePart } from "@/lib/browser/parts"
 import { metricGroups, type MetricGroup } from "@/lib/charts/metrics"
 import { ShardsPanel } from "@/panels/job/workers/ShardsPanel"
+import { ChartGrid } from "./ChartGrid"
 import { ChartToolbar } from "./ChartToolbar"
 import { ExchangePanel } from "./ExchangePanel"
-import { MetricCard } from "./MetricCard"
+import { LayoutMenu } from "./LayoutMenu"
+import { LentLayout } from "./LentLayout"
 import classes from "./MetricsTab.module.css"
 
 const MetricPanel = lazy(() => loadPart(async () => ({ default: (await import("./MetricPanel")).MetricPanel })))
@@ -24,22 +27,31 @@ export function MetricsTab() {
   const names = useMetricNames()
   const catalogue = useCatalogue()
   const [{ pinned, search, full }, change] = useChartSettings()
+  const used = useChartLayout()
+  const height = useHeight(used)
   const groups = metricGroups(catalogue, names.data, pinned, search)
+  const isPending = names.isPending || used.isPending
+  const isShown = ({ names }: MetricGroup) => names.some((name) => !used.layout.hidden.includes(name))
   const nothing = useNothing()
+  const empty = search ? "No metric matches this search." : nothing("No value has been measured")
   useChartKeys()
   useEffect(prepare, [])
   return (
     <>
       <ChartToolbar />
-      <Search />
-      <Loaded {...names} isEmpty={groups.length === 0} empty={search ? "No metric matches this search." : nothing("No value has been measured")}>
+      <Group mb="md" gap="sm" justify="space-between" align="flex-start">
+        <Search />
+        <LayoutMenu used={used} {...height} />
+      </Group>
+      <LentLayout used={used} />
+      <Loaded {...names} isPending={isPending} isEmpty={!groups.some(isShown)} empty={groups.length > 0 ? "All charts are hidden. Layout shows them again." : empty}>
         <Stack gap="lg">
-          {groups.map((group) => (
-            <Group key={group.key} group={group} />
+          {groups.filter(isShown).map((group) => (
+            <ChartGroup key={group.key} group={group} used={used} {...height} />
           ))}
         </Stack>
       </Loaded>
-      {!search && (
+      {!search && !isPending && (
         <SimpleGrid cols={{ base: 1, md: 2 }} spacing="md" mt="lg">
           <ExchangePanel />
           <ShardsPanel />
@@ -63,7 +75,7 @@ function Search() {
   return (
     <TextInput
       ref={field}
-      size="xs" mb="md" maw={340} type="search" leftSection={<IconSearch size={14} />}
+      size="xs" w={{ base: 200, sm: 340 }} type="search" leftSection={<IconSearch size={14} />}
       aria-label="Search metrics" aria-keyshortcuts="/" placeholder="Search metrics"
       value={text}
       onChange={(event) => setText(event.currentTarget.value)}
@@ -71,7 +83,22 @@ function Search() {
   )
 }
 
-function Group({ group: { key, title, names } }: { group: MetricGroup }) {
+interface Height {
+  height: number
+  onHeight: (height: number, done: boolean) => void
+}
+
+/** The height of all charts: that of the layout, or while one drags, what it would be. */
+function useHeight({ layout, change }: UsedLayout): Height {
+  const [dragged, setDragged] = useState<number | null>(null)
+  const onHeight = (height: number, done: boolean) => {
+    setDragged(done ? null : height)
+    if (done && height !== layout.height) change(() => ({ height }))
+  }
+  return { height: dragged ?? layout.height, onHeight }
+}
+
+function ChartGroup({ group: { key, title, names }, ...grid }: { group: MetricGroup; used: UsedLayout } & Height) {
   const [{ folded }, change] = useChartSettings()
   const open = !folded.includes(key)
   const Icon = open ? IconChevronDown : IconChevronRight
@@ -83,13 +110,7 @@ function Group({ group: { key, title, names } }: { group: MetricGroup }) {
           {names.length}
         </Text>
       </UnstyledButton>
-      {open && (
-        <SimpleGrid cols={{ base: 1, md: 2 }} spacing="md">
-          {names.map((name) => (
-            <MetricCard key={name} name={name} />
-          ))}
-        </SimpleGrid>
-      )}
+      {open && <ChartGrid names={names} {...grid} />}
     </section>
   )
 }

@@ -1,0 +1,1 @@
+"""Saved views of pages, kept for each user and shared by link."""
