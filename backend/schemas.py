@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from gradstream.api.pages import LARGEST_PAGE
+from gradstream.api.base import LARGEST_PAGE
 
 
 class Schema(BaseModel):

@@ -9,7 +9,8 @@ from sqlalchemy.orm import Session
 from backend.db import now
 from backend.jobs import feed
 from backend.jobs.models import JobRow
-from backend.progress.state import fold, hanging_processes
+from backend.progress.folding import fold
+from backend.progress.state import hanging_processes
 from gradstream.events import EventKind
 from gradstream.process.watchdog import Hang, ended_sentence, group_by_place, hang_sentences
 

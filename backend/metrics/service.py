@@ -26,7 +26,7 @@ from backend.metrics.store import folding, payloads
 from backend.metrics.store.points import decode
 from backend.progress.alert_rules import new_alerts, resolved_alerts
 from backend.progress.figures import figures
-from backend.progress.state import fold, refusing
+from backend.progress.folding import fold, refusing
 from gradstream.api.charts import MetricBatch, PointRow
 from gradstream.events import EventKind
 from gradstream.metrics import CATALOGUE, Point

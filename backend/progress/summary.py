@@ -8,8 +8,9 @@ from typing import Any
 from backend.progress.alert_rules import shown_alerts
 from backend.progress.curve import LossCurve
 from backend.progress.figures import mean_loss, mean_staleness
+from backend.progress.folding import USUAL_SCORES
 from backend.progress.results import EVAL
-from backend.progress.state import USUAL_SCORES, Folded
+from backend.progress.state import Folded
 from gradstream.api.progress import DealtBatches, Headway, Progress
 from gradstream.gate import Gate
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from gradstream.client.code import CodeReading
-from gradstream.client.control import Control
-from gradstream.client.exports import Exports
-from gradstream.client.media import MediaReading
-from gradstream.client.reading import Reading
-from gradstream.client.submission import Submission
-from gradstream.client.tables import TableReading
-from gradstream.client.views import SavedViewing
+from gradstream.client.methods.code import CodeReading
+from gradstream.client.methods.control import Control
+from gradstream.client.methods.exports import Exports
+from gradstream.client.methods.media import MediaReading
+from gradstream.client.methods.reading import Reading
+from gradstream.client.methods.submission import Submission
+from gradstream.client.methods.tables import TableReading
+from gradstream.client.methods.views import SavedViewing
 
 
 class Client(Submission, Control, Exports, TableReading, CodeReading, MediaReading, SavedViewing, Reading):

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from urllib.parse import urlsplit
 from uuid import UUID
 
+from gradstream.api.base import LARGEST_PAGE
 from gradstream.api.jobs import Job, JobPage, JobSummary
-from gradstream.api.pages import LARGEST_PAGE
 from gradstream.api.platform import SignInLink
 from gradstream.client.credentials import Credentials
 from gradstream.client.references import begins_id

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gradstream.api.pages import LARGEST_PAGE
+from gradstream.api.base import LARGEST_PAGE
 from gradstream.cli import completion
 from gradstream.cli.common import AsJson, TokenFile, Url, connect
 

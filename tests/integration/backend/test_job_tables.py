@@ -15,7 +15,7 @@ from sqlalchemy import text
 
 from backend.db import now
 from backend.platform import Platform
-from backend.progress.state import fold
+from backend.progress.folding import fold
 from gradstream.metrics import Point
 from tests.integration.backend.test_lists import insert_jobs, pages
 

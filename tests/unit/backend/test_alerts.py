@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from backend.progress.alert_rules import new_alerts, resolved_alerts
-from backend.progress.state import fold
+from backend.progress.folding import fold
 from backend.progress.summary import shown
 from gradstream import metrics
 from gradstream.gate import Gate

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from backend.progress.alert_rules import new_alerts, resolved_alerts
-from backend.progress.state import failed_exports, fold
+from backend.progress.folding import fold
+from backend.progress.state import failed_exports
 from backend.progress.summary import shown
 from gradstream import metrics
 from gradstream.gate import Gate

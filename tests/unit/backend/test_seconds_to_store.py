@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from backend.progress.state import Folded, fold, seconds_to_store
+from backend.progress.folding import fold
+from backend.progress.state import Folded, seconds_to_store
 from gradstream.metrics import SLICE, Point
 from gradstream.process.store import SLOWEST
 

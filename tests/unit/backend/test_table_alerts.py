@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from backend.progress.alert_rules import new_alerts, resolved_alerts
-from backend.progress.state import Folded, fold
+from backend.progress.folding import fold
+from backend.progress.state import Folded
 from backend.progress.summary import shown
 from gradstream import metrics
 from gradstream.gate import Gate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from backend.progress.state import fold
+from backend.progress.folding import fold
 from backend.progress.summary import shown
 from gradstream import metrics
 from gradstream.gate import Gate

@@ -14,7 +14,7 @@ from gradstream.api.history import Artifact, Event, LogChunk, StreamEvent
 from gradstream.api.jobs import Config, Job
 from gradstream.api.stragglers import Stragglers
 from gradstream.client.connection import ApiConnection, JobReference
-from gradstream.client.metric_points import MetricPoints
+from gradstream.client.methods.metric_points import MetricPoints
 from gradstream.errors import NotFound
 from gradstream.events import EventKind
 from gradstream.process.environment import ENVIRONMENT, Environment

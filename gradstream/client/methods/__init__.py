@@ -1,0 +1,1 @@
+"""The methods of `Client`, a class for each subject."""
