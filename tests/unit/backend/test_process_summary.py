@@ -138,7 +138,7 @@ def test_the_processes_of_a_group_stand_below_their_worker() -> None:
     for source, share in (("worker-1/0.0", 0.9), ("worker-1/10.0", 0.4), ("worker-1/2.0", 0.7), ("worker-11/1.0", 0.1)):
         tell(found, source, metrics.PEER_COMPUTE, share, rank=-1)
         tell(found, source, metrics.PEER_MEMORY, 4096, rank=-1)
-    [worker] = loads.workers(found, NO_TIME, {})
+    [worker] = loads.workers(found, NO_TIME, {}, {})
     assert [(peer.number, peer.label, peer.compute) for peer in worker.peers] == [
         (0, "worker-1/0", 0.9),
         (2, "worker-1/2", 0.7),
