@@ -118,6 +118,7 @@ def _settle(order: ProcessOrder, folder: Path) -> None:
     os.environ.update(environment)
     os.environ[CODE_FOLDER] = str(folder / "compiled")
     if runs_user_code:
+        _write_no_bytecode()
         os.environ.update(order.spec.env)
         sys.path.insert(0, str(folder / "code"))
         shorten_warnings(folder)
@@ -134,6 +135,12 @@ def _settle(order: ProcessOrder, folder: Path) -> None:
     import torch
 
     torch.set_num_threads(threads)
+
+
+def _write_no_bytecode() -> None:
+    """Bytecode would lie among the code that other processes share: to an agent that checks it, as a change of the code."""
+    sys.dont_write_bytecode = True
+    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 
 
 def _make_work_folder(folder: Path) -> Path:
