@@ -40,7 +40,7 @@ class PeerReport:
     def _report(self, number: int, use: PeerUse, elapsed: float, place: Mapping[str, int]) -> None:
         values = {metrics.PEER_MEMORY: float(use.memory)}
         if self._compute:
-            values[metrics.PEER_COMPUTE] = min(1.0, use.computed / self._compute)
+            values[metrics.PEER_COMPUTE] = min(1.0, max(0.0, use.computed / self._compute))
         if number in self._cpu:
             values[metrics.PEER_CPU] = (use.cpu - self._cpu[number]) / elapsed
         self._cpu[number] = use.cpu

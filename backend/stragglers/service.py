@@ -65,7 +65,7 @@ def stragglers(session: Session, job_id: UUID) -> Stragglers:
         return diagnosis.nothing(job.attempt, spec, "The workers of this attempt have not begun to train.")
     span = AttemptSpan.of(kept.summaries, kept.throughput.began[0], kept.remaining.left)
     if spec.roles.worker.count < 2 or span.seconds <= 0:
-        return diagnosis.nothing(job.attempt, spec, "No worker has made two pushes yet.")
+        return diagnosis.nothing(job.attempt, spec, "No worker has made two pushes.")
     axis = _Axis.of(span, spec.roles.worker.count)
     sums = sum_in_cells(session, job_id, job.attempt, list(_METRICS), axis.start, axis.end, axis.count)
     if not sums and kept.summaries.processes:

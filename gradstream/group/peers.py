@@ -128,7 +128,7 @@ class Peers:
         self._asked, self._early = set[int](), dict[int, Any]()
         """Peers that have not answered yet, and answers that came before they were asked for."""
         self.wait_seconds = 0.0
-        """Spent waiting for peers, since it was last set to 0."""
+        """Spent waiting for peers within steps, since it was last set to 0."""
         for number, gradient in enumerate(gradients, 1):
             here, there = context.Pipe()
             args = _Peer(number, label, rank), problem, gradient, spec, there, os.getpid()
@@ -147,11 +147,14 @@ class Peers:
             raise self._lost(number) from None
 
     def ask_all(self, request: Request) -> list[Any]:
-        """Return the answers of all peers to one request. Raises: as `ask` and `answer`."""
-        numbers = range(1, len(self._pipes) + 1)
+        """Return the answers of all peers to one request, between steps: the wait is none of `wait_seconds`. Raises: as `ask` and
+        `answer`."""
+        waited, numbers = self.wait_seconds, range(1, len(self._pipes) + 1)
         for number in numbers:
             self.ask(number, request)
-        return [self.answer(number) for number in numbers]
+        answers = [self.answer(number) for number in numbers]
+        self.wait_seconds = waited
+        return answers
 
     def answer(self, number: int) -> Any:
         """Return the answer of a peer to its last request. Waits as long as it computes. Raises: PeerLost; UserError."""
