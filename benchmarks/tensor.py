@@ -91,23 +91,23 @@ def problem(spec: JobSpec) -> Any:
     batches, flat = Batches(code.dataset("train"), spec, 0), FlatModel(code.model(), torch.device("cpu"), make_theta=shared_vector)
     if spec.roles.worker.group.peers == 1:
         return ModelProblem(code, flat, batches, spec.at_once)
-    cut = TensorProblem(code, flat, batches, spec)
-    cut.start_peers(spec, "worker-0", 0)
-    return cut
+    split = TensorProblem(code, flat, batches, spec)
+    split.start_peers(spec, "worker-0", 0)
+    return split
 
 
 def compare(name: str, given: argparse.Namespace) -> None:
     batch = given.batch // 16 if name == "transformer" else given.batch
-    one, cut = (problem(job(name, given.width, batch, tensor)) for tensor in (1, given.tensor))
+    one, split = (problem(job(name, given.width, batch, tensor)) for tensor in (1, given.tensor))
     seconds: dict[str, list[float]] = {"one process": [], "tensor": []}
     for position in range(given.rounds + 2):
-        for kind, each in (("one process", one), ("tensor", cut)):
+        for kind, each in (("one process", one), ("tensor", split)):
             began = time.perf_counter()
             each.gradient(position)
             if position > 1:
                 seconds[kind].append(time.perf_counter() - began)
-    exchanges = cut.exchanges_of_a_batch
-    cut.close()
+    exchanges = split.exchanges_of_a_batch
+    split.close()
     alone, together = (1000 * min(times) for times in seconds.values())
     speedup = alone / together
     print(

@@ -78,7 +78,7 @@ class Workload:
         return find_blocks(model)
 
     def tensor_plan(self) -> Mapping[str, str] | None:
-        """How `tensor` of a group cuts the model: styles by names of its `nn.Linear` modules, or by patterns such as `*.mlp.up`.
+        """How `tensor` of a group splits the model: styles by names of its `nn.Linear` modules, or by patterns such as `*.mlp.up`.
         "colwise": each process has some outputs, and the next module gets these alone. "rowwise": each has some inputs, and the
         outputs are added up. None: the plan of a model of Transformers, else all linear layers by their outputs, which are gathered
         at once."""

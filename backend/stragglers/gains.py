@@ -146,7 +146,7 @@ class _Remedies:
     """Its measured duration over that of the replay."""
 
     def listed(self) -> list[StragglerRemedy]:
-        """Those that gain enough, the largest gain first."""
+        """Return the remedies that gain enough, the largest gain first."""
         slow = self.found.slow_now or sorted({period.rank for period in self.found.periods})
         possible = [self._deal(slow), self._stop(), self._fetchers(slow)]
         worth = [each for each in possible if each and each.seconds is not None and each.seconds <= _WORTH * self.seconds]

@@ -123,7 +123,7 @@ def _server_vectors(spec: JobSpec) -> int:
 def _more_gradients(group: WorkerGroup) -> int:
     """Return the vectors that the peers beside the lead keep gradients in: those that backward leaves, and those that the lead
     finds. The stages of a pipeline have two together, as each has those of its blocks, and so have the processes of `tensor`, as
-    if all parameters were cut. With fsdp, all add to the lead's."""
+    if all parameters were split. With fsdp, all add to the lead's."""
     if group.fsdp > 1:
         return 0
     return 2 * group.replicate - (1 if group.stages * group.tensor > 1 else 2)

@@ -131,7 +131,7 @@ class UserCode:
             return list(blocks)
 
     def tensor_plan(self) -> Mapping[str, str] | None:
-        """Return the modules that the workload lets `tensor` of a group cut. Raises: UserError."""
+        """Return the modules that the workload lets `tensor` of a group split. Raises: UserError."""
         with blaming("tensor_plan()"):
             return self._workload.tensor_plan()
 

@@ -160,7 +160,7 @@ def _check_tensor(spec: JobSpec, group: WorkerGroup, place: str) -> None:
                 f"{place}: of the other axes it goes with replicate alone; take replicate in place of {axis}, or no tensor"
             )
     if spec.compile:
-        raise ValueError(f"{place}: torch compiles a module as a whole, and tensor cuts it; remove compile")
+        raise ValueError(f"{place}: torch compiles a module as a whole, and tensor splits it; remove compile")
 
 
 def _check_stages(spec: JobSpec, stages: int, place: str) -> None:

@@ -63,7 +63,7 @@ class WorkerGroup(SpecPart, frozen=True):
         1,
         ge=1,
         le=64,
-        description="Processes that compute each mini-batch together: linear layers are cut, and each process computes some "
+        description="Processes that compute each mini-batch together: linear layers are split, and each process computes some "
         "outputs or adds up some inputs (tensor parallelism)",
     )
 

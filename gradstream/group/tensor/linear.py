@@ -103,6 +103,6 @@ class CopyOnce:
 
 
 def widths_of(size: int, count: int) -> list[int]:
-    """Return how many rows or columns each process has, as `torch.chunk` cuts: the last ones may have fewer, or none."""
+    """Return how many rows or columns each process has, as `torch.chunk` splits: the last ones may have fewer, or none."""
     widest = -(-size // count)
     return [max(0, min(widest, size - widest * number)) for number in range(count)]

@@ -1,4 +1,4 @@
-"""Which modules of a model a tensor-parallel group cuts, and how: the plan of the workload, else the model's own, else all linear
+"""Which modules of a model a tensor-parallel group splits, and how: the plan of the workload, else the model's own, else all linear
 layers by their outputs."""
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class TensorPlan(NamedTuple):
 def plan_of(model: nn.Module, given: Mapping[str, str] | None, count: int) -> TensorPlan:
     """Return the plan for one member of a model. `given`: what the workload gives; None: nothing. `count`: of the processes.
 
-    Raises: InvalidWorkload: the plan names what the model has not, or what cannot be cut."""
+    Raises: InvalidWorkload: the plan names what the model has not, or what cannot be split."""
     if given is not None:
         plan = TensorPlan(list(_matched(model, _checked(given))), "tensor_plan()", is_default=False)
     elif own := _own_plan(model, count):
@@ -62,7 +62,7 @@ def plan_of(model: nn.Module, given: Mapping[str, str] | None, count: int) -> Te
         wide = [PlannedModule(name, module, GATHERED) for name, module in all_linear if _width(module, GATHERED) >= count]
         if not wide:
             raise InvalidWorkload(
-                f"{PLACE}: the model has no nn.Linear with at least {count} outputs, so nothing can be cut; take group: {count}, "
+                f"{PLACE}: the model has no nn.Linear with at least {count} outputs, so nothing can be split; take group: {count}, "
                 "whose processes compute parts of a mini-batch"
             )
         plan = TensorPlan(wide, "all linear layers by their outputs", is_default=True)
@@ -95,7 +95,7 @@ def _matched(model: nn.Module, plan: Mapping[str, str]) -> Iterator[PlannedModul
         found = [name for name in matching if style == ADDED or is_linear(named[name])]
         if not found:
             raise InvalidWorkload(
-                f"{matching[0]} is of type {type(named[matching[0]]).__name__}, which cannot be cut; name modules "
+                f"{matching[0]} is of type {type(named[matching[0]]).__name__}, which cannot be split; name modules "
                 "of type nn.Linear, and leave out the others, which each process computes as a whole"
             )
         for name in found:
@@ -108,14 +108,14 @@ def _matched(model: nn.Module, plan: Mapping[str, str]) -> Iterator[PlannedModul
 def _own_plan(model: nn.Module, count: int) -> list[PlannedModule]:
     """Return what a model of Transformers says of itself; empty: nothing, or what cannot be done here.
 
-    Raises: InvalidWorkload: it would cut through heads of attention."""
+    Raises: InvalidWorkload: it would split through heads of attention."""
     named, own = dict(model.named_modules()), getattr(model, "_tp_plan", None)
     found = {name: style for name in named for pattern, style in (own or {}).items() if fnmatchcase(name, pattern)}
     for name, style in found.items():
         unknown = style not in STYLES and style not in _WHOLE
         if unknown or (style not in _WHOLE and STYLES[style] != ADDED and not is_linear(named[name])):
             log.warning(
-                "%s: the model's own plan has '%s' as %s, which cannot be had; all linear layers are cut by their outputs",
+                "%s: the model's own plan has '%s' as %s, which cannot be had; all linear layers are split by their outputs",
                 PLACE,
                 name,
                 style,
@@ -132,7 +132,7 @@ def _own_plan(model: nn.Module, count: int) -> list[PlannedModule]:
 
 
 def _check_cuts(planned: list[PlannedModule], count: int) -> None:
-    """Raises: InvalidWorkload: there is less to cut than there are processes, or one weight would be cut in two ways."""
+    """Raises: InvalidWorkload: there is less to split than there are processes, or one weight would be split in two ways."""
     ways: dict[int, PlannedModule] = {}
     for each in planned:
         if each.style == ADDED:
@@ -145,13 +145,13 @@ def _check_cuts(planned: list[PlannedModule], count: int) -> None:
         other = ways.setdefault(id(each.module.weight), each)
         if (each.style == ROWWISE) != (other.style == ROWWISE):
             raise InvalidWorkload(
-                f"{other.name} and {each.name} have one weight, and it cannot be cut {other.style} and {each.style}"
+                f"{other.name} and {each.name} have one weight, and it cannot be split {other.style} and {each.style}"
                 "; give both the same style, or leave one out"
             )
 
 
 def _width(module: nn.Module, style: str) -> int:
-    """Return the size of the dimension that the style cuts."""
+    """Return the size of the dimension that the style splits."""
     weight = module.weight
     assert isinstance(weight, nn.Parameter)
     return weight.shape[1 if style == ROWWISE else 0]

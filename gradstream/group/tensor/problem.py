@@ -19,9 +19,9 @@ from gradstream.errors import InvalidWorkload
 from gradstream.group.peers import PeerLost, PeerProblem, Peers
 from gradstream.group.problem import GroupProblem, share_out
 from gradstream.group.requests import Check, Request, Train, Trained
-from gradstream.group.tensor.cut_model import CutModel
 from gradstream.group.tensor.exchange import PeerExchange, SharedSlots
 from gradstream.group.tensor.plan import PLACE, PlannedModule, log, plan_of
+from gradstream.group.tensor.split_model import SplitModel
 from gradstream.group.tensor.step import TensorStep, loss_of_members, near
 from gradstream.input import randomness
 from gradstream.input.data import Batches
@@ -35,7 +35,7 @@ from gradstream.process.exits import UserError
 from gradstream.spec import JobSpec
 from gradstream.train.problem import Gradient
 
-_REMEDY = "see that each colwise module leads to a rowwise one, and that no cut goes through a head of attention"
+_REMEDY = "see that each colwise module leads to a rowwise one, and that no split goes through a head of attention"
 
 
 class TensorPeerProblem(PeerProblem):
@@ -61,7 +61,7 @@ class TensorPeerProblem(PeerProblem):
             randomness.set_generators(self._generators)
         exchange = exchange_of(self._shared, replicate, place, self._wait_for)
         self._answers = place == 0
-        self._tensor = TensorStep(self._flat, CutModel(self._flat, self._planned, exchange), exchange, gradient)
+        self._tensor = TensorStep(self._flat, SplitModel(self._flat, self._planned, exchange), exchange, gradient)
         self._train_step = partial(self._tensor.train_step, self._flat.model)
         self._places = self._flat.views_of(gradient)
 
@@ -104,7 +104,7 @@ class TensorProblem(GroupProblem):
         with blaming("tensor_plan()"):
             plans = [plan_of(member, given, self._alike) for member in ensemble.members(flat.model)]
         self._planned = [module for plan in plans for module in plan.modules]
-        log.info("%s: %d modules are cut by %s", PLACE, len(self._planned), plans[0].origin)
+        log.info("%s: %d modules are split by %s", PLACE, len(self._planned), plans[0].origin)
         self._checked = False
         self.exchanges_of_a_batch = 0
         """Exchanges of the last mini-batch."""
@@ -116,7 +116,7 @@ class TensorProblem(GroupProblem):
         vectors = self._memory.vectors
         self._peers = Peers(problem, [vectors[n // self._alike] for n in range(1, self._count)], spec, label, rank)
         self._exchange = exchange_of(shared, 0, 0, self._peers.wait_for)
-        self._tensor = TensorStep(self._flat, CutModel(self._flat, self._planned, self._exchange), self._exchange, vectors[0])
+        self._tensor = TensorStep(self._flat, SplitModel(self._flat, self._planned, self._exchange), self._exchange, vectors[0])
         self._train_step = partial(self._tensor.train_step, self._flat.model)
         self._flat.gradient = vectors[0]
         torch.set_num_threads(spec.roles.worker.threads)
@@ -142,7 +142,7 @@ class TensorProblem(GroupProblem):
         return [of_replicates[number // self._alike] for number in range(self._count)]
 
     def _check(self, part: Any) -> None:
-        """Compare the loss of the cut model with that of the whole one. Raises: UserError: they differ, or the cut one fails."""
+        """Compare the loss of the split model with that of the whole one. Raises: UserError: they differ, or the split one fails."""
         self._checked = True
         self._flat.refresh()
         self._flat.model.eval()
@@ -152,16 +152,16 @@ class TensorProblem(GroupProblem):
             try:
                 for number in range(1, self._alike):
                     self._others.ask(number, Check(part))
-                cut = self._tensor.evaluate_once(part, self._code)
+                split = self._tensor.evaluate_once(part, self._code)
                 for number in range(1, self._alike):
                     self._others.answer(number)
             except UserError as error:
                 raise InvalidWorkload(
-                    f"{PLACE}: the model fails when its modules are cut, and not as a whole: {error.__cause__}; {_REMEDY}"
+                    f"{PLACE}: the model fails when its modules are split, and not as a whole: {error.__cause__}; {_REMEDY}"
                 ) from error
-            if not near(cut, whole):
+            if not near(split, whole):
                 raise InvalidWorkload(
-                    f"{PLACE}: the cut model computes a loss of {cut:.6g} where the whole one has {whole:.6g}; {_REMEDY}"
+                    f"{PLACE}: the split model computes a loss of {split:.6g} where the whole one has {whole:.6g}; {_REMEDY}"
                 )
 
 

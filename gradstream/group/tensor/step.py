@@ -8,9 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from gradstream.errors import InvalidWorkload
-from gradstream.group.tensor.cut_model import CutModel
 from gradstream.group.tensor.exchange import PeerExchange
 from gradstream.group.tensor.plan import ADDED, PLACE
+from gradstream.group.tensor.split_model import SplitModel
 from gradstream.input import randomness
 from gradstream.model import ensemble
 from gradstream.model.flat_model import FlatModel
@@ -24,9 +24,9 @@ _NEAR = 1e-3
 
 
 class TensorStep:
-    def __init__(self, flat: FlatModel, cut: CutModel, exchange: PeerExchange, gradient: Tensor) -> None:
+    def __init__(self, flat: FlatModel, split: SplitModel, exchange: PeerExchange, gradient: Tensor) -> None:
         """`gradient`: shape (size,), shared by the processes of the exchange."""
-        self._flat, self._cut, self._exchange = flat, cut, exchange
+        self._flat, self._split, self._exchange = flat, split, exchange
         self._shared = flat.views_of(gradient)
         self._checked = False
 
@@ -40,27 +40,27 @@ class TensorStep:
         """As `ensemble.train_step`, in part: pieces of the gradient are shared then, and the rest is in the parameters.
 
         Raises: InvalidWorkload: the processes have computed different things."""
-        with self._cut.running():
+        with self._split.running():
             total = ensemble.train_step(model, batch, loss, backward)
-            self._cut.add_parts()
+            self._split.add_parts()
             with blaming("loss()"):
                 self._check_alike(total)
-            self._cut.leave_pieces(self._shared)
+            self._split.leave_pieces(self._shared)
             self._exchange.compare(torch.empty(0))  # all have left theirs
         return total
 
     def evaluate_once(self, part: object, code: UserCode) -> float:
         """Return the loss over some examples, computed in part; nothing is trained, logged or drawn."""
-        with torch.no_grad(), randomness.kept(), self._cut.running():
+        with torch.no_grad(), randomness.kept(), self._split.running():
             return loss_of_members(self._flat.model, part, code)
 
     def gather_whole(self, places: Sequence[Tensor]) -> None:
-        """See `CutModel.gather_whole`."""
-        self._cut.gather_whole(places, self._shared)
+        """See `SplitModel.gather_whole`."""
+        self._split.gather_whole(places, self._shared)
 
     def forget_whole(self) -> None:
-        """See `CutModel.forget_whole`."""
-        self._cut.forget_whole()
+        """See `SplitModel.forget_whole`."""
+        self._split.forget_whole()
 
     def _check_alike(self, loss: float) -> None:
         """Compare the losses; after the first mini-batch also the gradients of what is used whole. Raises: InvalidWorkload."""
@@ -75,7 +75,7 @@ class TensorStep:
         if self._checked:
             return
         self._checked = True
-        first, *others = self._exchange.compare(self._cut.whole_norms())
+        first, *others = self._exchange.compare(self._split.whole_norms())
         for parameter, *norms in zip(self._flat.parameters, first, *others, strict=False):  # as many as are compared
             if not all(near(float(norm), float(norms[0])) for norm in norms):
                 raise InvalidWorkload(

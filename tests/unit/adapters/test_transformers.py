@@ -108,19 +108,19 @@ class Planned(Tiny):
 def test_tensor_takes_the_plan_of_the_model_or_gathers_its_linear_layers(kind: str) -> None:
     """GPT-2 has no plan, and its only linear layer is its head, which is the embedding, too."""
     given = {"workload": {"entrypoint": f"{__name__}:{kind}"}, "batch_size": 8}
-    job, cut = spec(**given), spec(**given, roles={"worker": {"group": {"tensor": 2}}})
+    job, split = spec(**given), spec(**given, roles={"worker": {"group": {"tensor": 2}}})
     code = UserCode(job)
     batches = Batches(code.dataset("train"), job, 0, code.batching)
     one = ModelProblem(code, FlatModel(code.model().double(), CPU), batches, job.at_once)
-    group = TensorProblem(code, FlatModel(code.model().double(), CPU, make_theta=shared_vector), batches, cut)
+    group = TensorProblem(code, FlatModel(code.model().double(), CPU, make_theta=shared_vector), batches, split)
     try:
-        group.start_peers(cut, "worker-0", 0)
+        group.start_peers(split, "worker-0", 0)
         for position in range(2):
             expected, found = one.gradient(position), group.gradient(position)
             assert found.loss == pytest.approx(expected.loss, rel=1e-12)
             torch.testing.assert_close(found.g, expected.g, rtol=1e-12, atol=1e-12)
-        cut_inside = 4 + 3 + 1 if kind == "Planned" else 1
-        assert len(group._planned) == cut_inside, "attention, the feed-forward layer and the head"
+        split_inside = 4 + 3 + 1 if kind == "Planned" else 1
+        assert len(group._planned) == split_inside, "attention, the feed-forward layer and the head"
     finally:
         group.close()
 

@@ -37,7 +37,7 @@ WIDTH, HEADS, EXAMPLES = 12, 6, 28
 
 
 class Attention(nn.Module):
-    """Heads, which are cut between two of them, and the norm of each head, whose weight all heads share."""
+    """Heads, which are split between two of them, and the norm of each head, whose weight all heads share."""
 
     def __init__(self, dropout: float) -> None:
         super().__init__()
@@ -173,9 +173,9 @@ def named(args: dict[str, Any]) -> str:
 
 
 def check_same(group: Any, args: dict[str, Any], grouped: GroupProblems, **more: Any) -> None:
-    cut, whole = sim.run(job(args, group, **more), grouped), sim.run(job(args, 1, **more), nets.problem)
-    assert cut.center.dtype == torch.float64
-    torch.testing.assert_close(cut.center, whole.center, rtol=1e-12, atol=1e-12)
+    split, whole = sim.run(job(args, group, **more), grouped), sim.run(job(args, 1, **more), nets.problem)
+    assert split.center.dtype == torch.float64
+    torch.testing.assert_close(split.center, whole.center, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.few(4)
@@ -201,18 +201,18 @@ def test_every_strategy_works_between_groups(strategy: dict[str, Any], more: dic
 
 
 @pytest.mark.parametrize("args", [{"kind": "language", "plan": PLAN}, {"kind": "images"}], ids=named)
-def test_replicates_of_cut_models_compute_what_replicates_compute(args: dict[str, Any], grouped: GroupProblems) -> None:
+def test_replicates_of_split_models_compute_what_replicates_compute(args: dict[str, Any], grouped: GroupProblems) -> None:
     """Also the statistics of BatchNorm, and the state that a checkpoint has of each replicate."""
-    cut, whole = (grouped(job(args, group), 0) for group in ({"replicate": 2, "tensor": 2}, 2))
+    split, whole = (grouped(job(args, group), 0) for group in ({"replicate": 2, "tensor": 2}, 2))
     for position in range(3):
-        one, other = cut.gradient(position), whole.gradient(position)
+        one, other = split.gradient(position), whole.gradient(position)
         torch.testing.assert_close(one.g, other.g, rtol=1e-12, atol=1e-12)
         assert one.loss == pytest.approx(other.loss, rel=1e-12)
-    ours, theirs = cut.buffers(), whole.buffers()
+    ours, theirs = split.buffers(), whole.buffers()
     if ours and theirs:
         torch.testing.assert_close(ours.floats, theirs.floats, rtol=1e-12, atol=1e-12)
         assert torch.equal(ours.ints, theirs.ints)
-    assert len(cut.state()["peers"]) == len(whole.state()["peers"]) == 1
+    assert len(split.state()["peers"]) == len(whole.state()["peers"]) == 1
 
 
 @pytest.mark.parametrize("tensor", [2, 3])
@@ -229,7 +229,7 @@ def test_dropout_of_whole_columns_is_that_of_one_process(tensor: int, grouped: G
 
 
 @pytest.mark.parametrize("recompute", ["none", "blocks"])
-def test_dropout_between_cut_layers_is_repeated_and_differs_between_peers(recompute: str, grouped: GroupProblems) -> None:
+def test_dropout_between_split_layers_is_repeated_and_differs_between_peers(recompute: str, grouped: GroupProblems) -> None:
     """The processes go on alike after it, or they would find losses that differ."""
     args = {"kind": "language", "plan": PLAN, "dropout": 0.5}
     found = []
@@ -273,8 +273,8 @@ def test_long_tensors_go_in_turns(monkeypatch: pytest.MonkeyPatch, grouped: Grou
                 args, {"tensor": 3}, roles={"worker": {"count": 1, "group": {"tensor": 3}, "device": "cpu"}}, stop={"steps": 2}
             )
             one = job(args, 1, roles={"worker": {"count": 1}}, stop={"steps": 2})
-            cut, whole = sim.run(spec, grouped), sim.run(one, nets.problem)
-            torch.testing.assert_close(cut.center, whole.center, rtol=1e-12, atol=1e-12)
+            split, whole = sim.run(spec, grouped), sim.run(one, nets.problem)
+            torch.testing.assert_close(split.center, whole.center, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16", "fp16"])
@@ -284,12 +284,12 @@ def test_narrow_numbers_are_as_exact_as_those_of_one_process(precision: str, gro
     spec = job(args, 1, precision=precision)
     code = UserCode(spec)
     whole = problem_of(code, FlatModel(code.model(), CPU), Batches(code.dataset("train"), spec, 0), spec)
-    cut, exact = grouped(job(args, {"tensor": 2}, precision=precision), 0), nets.problem(job({**args, "double": True}, 1), 0)
+    split, exact = grouped(job(args, {"tensor": 2}, precision=precision), 0), nets.problem(job({**args, "double": True}, 1), 0)
     exact.theta.copy_(whole.theta)
     for position in range(4):
-        mine, theirs, right = (each.gradient(position).g for each in (cut, whole, exact))
+        mine, theirs, right = (each.gradient(position).g for each in (split, whole, exact))
         assert bool(mine.isfinite().all()) == bool(theirs.isfinite().all())
-    assert (cut.scale and cut.scale.value) == (whole.scale and whole.scale.value)
+    assert (split.scale and split.scale.value) == (whole.scale and whole.scale.value)
     errors = [float((found - right).norm() / right.norm()) for found in (mine, theirs)]
     assert errors[0] < 1.5 * errors[1]
     assert errors[0] < {"fp32": 2e-6, "bf16": 0.1, "fp16": 0.01}[precision]
@@ -340,7 +340,7 @@ def refused(make: Any) -> str:
     [
         ({"blocks.*.atention.q": "colwise"}, "the model has no module 'blocks.*.atention.q'; did you mean 'blocks.1.attention.q'?"),
         ({"head": "columnwise"}, "'head' has the style 'columnwise'; did you mean 'colwise'?"),
-        ({"words": "colwise"}, "words is of type Embedding, which cannot be cut; name modules of type nn.Linear"),
+        ({"words": "colwise"}, "words is of type Embedding, which cannot be split; name modules of type nn.Linear"),
         ({"*.up": "colwise", "blocks.0.*": "colwise"}, "both '*.up' and 'blocks.0.*' match blocks.0.up; let one of them do so"),
         (["head"], "tensor_plan() must return a dict of styles by names of modules, not a list"),
     ],
@@ -358,9 +358,9 @@ def plan_of_code(plan: Any) -> None:
 def test_what_has_less_than_there_are_processes_is_refused() -> None:
     with pytest.raises(InvalidWorkload, match=r"2 has 3 outputs, too few for 4 processes; lower it, or leave it out$"):
         plan_of(nn.Sequential(nn.Linear(3, 9), nn.ReLU(), nn.Linear(9, 3)), {"2": "colwise"}, 4)
-    with pytest.raises(InvalidWorkload, match=r"no nn.Linear with at least 2 outputs, so nothing can be cut; take group: 2"):
+    with pytest.raises(InvalidWorkload, match=r"no nn.Linear with at least 2 outputs, so nothing can be split; take group: 2"):
         plan_of(nn.Conv2d(1, 4, 3), None, 2)
-    with pytest.raises(InvalidWorkload, match="first and second have one weight, and it cannot be cut colwise and rowwise"):
+    with pytest.raises(InvalidWorkload, match="first and second have one weight, and it cannot be split colwise and rowwise"):
         plan_of(nets.Tied(), {"first": "colwise", "second": "rowwise"}, 2)
 
 
@@ -370,10 +370,10 @@ def test_what_has_less_than_there_are_processes_is_refused() -> None:
         (
             {"*.up": "colwise"},
             2,
-            "the model fails when its modules are cut, and not as a whole: .* see that each colwise module leads",
+            "the model fails when its modules are split, and not as a whole: .* see that each colwise module leads",
         ),
-        ({**PAIRS, "*.down": "colwise"}, 2, "the model fails when its modules are cut"),
-        (PAIRS, 5, "no cut goes through a head"),
+        ({**PAIRS, "*.down": "colwise"}, 2, "the model fails when its modules are split"),
+        (PAIRS, 5, "no split goes through a head"),
         ({**PAIRS, "*.norm": "replicated_with_grad_allreduce"}, 2, ""),
         (
             PAIRS,

@@ -1,6 +1,6 @@
 """A model of which one process computes a part: its pieces of the parameters, and the gradients that it leaves.
 
-Pieces are views of theta, so nothing is copied. Parameters that are not cut stay whole, and each process computes their gradients
+Pieces are views of theta, so nothing is copied. Parameters that are not split stay whole, and each process computes their gradients
 alike; only the first one leaves them. A parameter may be both, as the weight of a head that is also an embedding is.
 """
 
@@ -37,14 +37,14 @@ class _Piece(NamedTuple):
         return whole.narrow(self.dimension, self.start, self.values.shape[self.dimension])
 
 
-class CutModel:
+class SplitModel:
     def __init__(self, flat: FlatModel, planned: Sequence[PlannedModule], exchange: PeerExchange) -> None:
         """Become the process of this exchange: this changes the modules, which compute in part while `running`."""
         self._flat, self._exchange = flat, exchange
         self._copy = CopyOnce(exchange)
         self._index_of = {id(p): index for index, p in enumerate(flat.trained)}
         self._pieces: dict[tuple[int, int], _Piece] = {}
-        """By the parameter's id and the dimension that is cut. A tied weight has one piece."""
+        """By the parameter's id and the dimension that is split. A tied weight has one piece."""
         added = {id(p) for each in planned if each.style == ADDED for p in each.module.parameters()}
         self._added = [p for p in flat.trained if id(p) in added]
         self._runs = False
@@ -52,8 +52,8 @@ class CutModel:
         """The state of the generator outside of the part between a colwise and a rowwise module; None: this is outside."""
         for name, module, style in planned:
             if style != ADDED:
-                module.forward = self._in_place_of(module.forward, self._cut(name, module, style))
-        self._cut_parameters = {piece.parameter for piece in self._pieces.values() if piece.parameter is not None}
+                module.forward = self._in_place_of(module.forward, self._split(name, module, style))
+        self._split_parameters = {piece.parameter for piece in self._pieces.values() if piece.parameter is not None}
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -92,14 +92,14 @@ class CutModel:
         """Complete the gradient in `places`: with the pieces that all processes have left in `shared`, which may be the same
         memory, and with the gradients of parameters that are used whole, which are forgotten here."""
         for index, (p, place) in enumerate(zip(self._flat.trained, places, strict=True)):
-            is_cut = index in self._cut_parameters
-            if is_cut and place.data_ptr() != shared[index].data_ptr():
+            is_split = index in self._split_parameters
+            if is_split and place.data_ptr() != shared[index].data_ptr():
                 place.copy_(shared[index])
             if p.grad is not None:
                 gradient = p.grad.to_dense() if p.grad.is_sparse else p.grad
-                place.add_(gradient) if is_cut else place.copy_(gradient)
+                place.add_(gradient) if is_split else place.copy_(gradient)
                 p.grad = None
-            elif not is_cut:
+            elif not is_split:
                 place.zero_()
 
     def whole_norms(self) -> Tensor:
@@ -113,7 +113,7 @@ class CutModel:
         for p in self._flat.trained:
             p.grad = None
 
-    def _cut(self, name: str, module: Any, style: str) -> Callable[[Tensor], Tensor]:
+    def _split(self, name: str, module: Any, style: str) -> Callable[[Tensor], Tensor]:
         """Return the forward of a linear layer in part."""
         along = 1 if style == ROWWISE else 0
         widths = widths_of(module.weight.shape[along], self._exchange.count)
