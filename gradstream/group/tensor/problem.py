@@ -142,7 +142,7 @@ class TensorProblem(GroupProblem):
         return [of_replicates[number // self._alike] for number in range(self._count)]
 
     def _check(self, part: Any) -> None:
-        """Compare the loss of the split model with that of the whole one. Raises: UserError: they differ, or the split one fails."""
+        """Compare the loss of the split model with that of the whole one. Raises: UserError: they differ, or the split fails."""
         self._checked = True
         self._flat.refresh()
         self._flat.model.eval()
