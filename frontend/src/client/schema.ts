@@ -8286,7 +8286,7 @@ export interface components {
             stages: number;
             /**
              * Tensor
-             * @description Processes that compute each mini-batch together: linear layers are cut, and each process computes some outputs or adds up some inputs (tensor parallelism)
+             * @description Processes that compute each mini-batch together: linear layers are split, and each process computes some outputs or adds up some inputs (tensor parallelism)
              * @default 1
              */
             tensor: number;
