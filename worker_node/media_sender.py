@@ -9,7 +9,7 @@ from collections import deque
 from typing import NamedTuple
 
 from gradstream import metrics
-from gradstream.errors import Unavailable
+from gradstream.errors import GradstreamError
 from gradstream.process.store import Store
 from gradstream.user_logging.items import MAX_BATCH, MAX_BATCH_BYTES, LoggedItem
 from gradstream.user_logging.media import LoggedMedia, Pending
@@ -87,7 +87,7 @@ class MediaSender:
             return
         try:
             outcome = self._store.put_media(items)
-        except Unavailable as error:
+        except GradstreamError as error:
             self._media.drop("store", str(error), len(items))
             return
         if outcome.dropped:

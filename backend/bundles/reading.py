@@ -19,8 +19,8 @@ LONGEST = MIB
 """Bytes of a file that is shown."""
 MOST_COMPARED = 8 * MIB
 """Bytes of the text of a bundle that is compared; files beyond are compared by their bytes alone."""
-MOST_LINES = 4_000
-"""Lines of a file whose lines are compared: that may take the square of their number."""
+MOST_LINES, MOST_LINES_IN_ALL = 4_000, 40_000
+"""Lines of a file whose lines are compared, and of all such files: it may take the square of their number."""
 
 
 def read_text(archive: Path, path: str) -> BundledText:
@@ -34,7 +34,13 @@ def read_text(archive: Path, path: str) -> BundledText:
 def differences(before: Path, after: Path) -> list[FileDifference]:
     """Return the files that only one bundle has, or that differ, by path."""
     old, new = _contents(before), _contents(after)
-    return [_difference(path, old.get(path), new.get(path)) for path in sorted({*old, *new}) if old.get(path) != new.get(path)]
+    found, left = list[FileDifference](), MOST_LINES_IN_ALL
+    for path in sorted({*old, *new}):
+        before_content, after_content = old.get(path), new.get(path)
+        if before_content != after_content:
+            found.append(_difference(path, before_content, after_content, min(MOST_LINES, left)))
+            left = max(0, left - max((before_content or b"").count(b"\n"), (after_content or b"").count(b"\n")))
+    return found
 
 
 def _contents(archive: Path) -> Mapping[str, bytes]:
@@ -59,18 +65,19 @@ def _digest(member: TarEntry) -> bytes:
     return found.digest()
 
 
-def _difference(path: str, before: bytes | None, after: bytes | None) -> FileDifference:
+def _difference(path: str, before: bytes | None, after: bytes | None, most: int) -> FileDifference:
+    """`most`: lines that may be compared."""
     change: FileChange = "added" if before is None else "removed" if after is None else "changed"
     old, new = (None if content is None else _decoded(content) for content in (before, after))
     if (before is not None and old is None) or (after is not None and new is None):
         return FileDifference(path=path, change=change, lines=None)
-    return FileDifference(path=path, change=change, lines=_lines(old or "", new or ""))
+    return FileDifference(path=path, change=change, lines=_lines(old or "", new or "", most))
 
 
-def _lines(old: str, new: str) -> list[str] | None:
+def _lines(old: str, new: str, most: int) -> list[str] | None:
     """Return a unified difference without the names of files; None: it would take too long."""
     before, after = old.splitlines(), new.splitlines()
-    if max(len(before), len(after)) > MOST_LINES:
+    if max(len(before), len(after)) > most:
         return None
     return list(difflib.unified_diff(before, after, lineterm=""))[2:]
 

@@ -67,7 +67,7 @@ def test_a_tensor_group_learns_what_one_process_learns_and_outlives_a_killed_pee
     go = tmp_path / "go"
     deep = {"entrypoint": "deep:Deep"}
     one = lab.ended(lab.submit("one", workload=deep, **FIELDS))
-    job = lab.submit("cut", workload={**deep, "args": slow_until(go, PAUSE)}, roles=roles(peers=3, axis="tensor"), **FIELDS)
+    job = lab.submit("split", workload={**deep, "args": slow_until(go, PAUSE)}, roles=roles(peers=3, axis="tensor"), **FIELDS)
     eventually(lambda: "checkpoint 1 " in lab.messages(job) or None, "the first checkpoint")
     lab.trains(job, 640)
     peers = lab.pids("worker-1/1") + lab.pids("worker-1/2")

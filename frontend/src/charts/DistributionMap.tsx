@@ -4,6 +4,7 @@ import { ticksBetween } from "@/lib/charts/scales/ticks"
 import { formatPercent } from "@/lib/format"
 import type { Binned } from "@/lib/media/media"
 import { heatColor, heatGradient } from "./heatColor"
+import { useWidth } from "./useWidth"
 import classes from "./DistributionMap.module.css"
 
 interface DistributionMapProps {
@@ -102,12 +103,7 @@ function Ticks({ columns, axis }: Pick<DistributionMapProps, "columns" | "axis">
 
 function useColumns({ shares, highest }: Binned, scheme: "light" | "dark") {
   const canvas = useRef<HTMLCanvasElement>(null)
-  const [width, setWidth] = useState(0)
-  useEffect(() => {
-    const observer = new ResizeObserver(([entry]) => setWidth(entry!.contentRect.width))
-    observer.observe(canvas.current!)
-    return () => observer.disconnect()
-  }, [])
+  const width = useWidth(canvas)
   useEffect(() => {
     const { current } = canvas
     const context = current?.getContext("2d")

@@ -1,9 +1,10 @@
-import { useEffect, useRef, useState } from "react"
+import { useEffect, useRef } from "react"
 import { heatShare, type Heat } from "@/lib/staleness/heat"
 import type { Mark } from "@/lib/charts/marks"
 import { drawMarks } from "./drawing/marks"
 import { heatColor } from "./heatColor"
 import type { Scheme } from "./palette"
+import { useWidth } from "./useWidth"
 
 export interface Cell {
   row: number
@@ -22,12 +23,7 @@ export function spanOf({ slice, since = slice }: Cell): [first: number, last: nu
 /** Draws the cells and the marks, and a frame around the cell that is looked at, or around all of the times that are selected. */
 export function useCells(heat: Heat, selected: Cell | null, marks: readonly Mark[], scheme: Scheme) {
   const canvas = useRef<HTMLCanvasElement>(null)
-  const [width, setWidth] = useState(0)
-  useEffect(() => {
-    const observer = new ResizeObserver(([entry]) => setWidth(entry!.contentRect.width))
-    observer.observe(canvas.current!)
-    return () => observer.disconnect()
-  }, [])
+  const width = useWidth(canvas)
   useEffect(() => {
     const { current } = canvas
     const context = current?.getContext("2d")

@@ -28,7 +28,7 @@ def command(
 
     with connect(url, token_file, data_dir=data_dir) as client:
         link = client.create_sign_in_link()
-    if only_print:
+    if only_print and not as_json:
         print(link.url)
         return
     say_link(link)

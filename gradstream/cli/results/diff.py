@@ -20,8 +20,8 @@ Other = Annotated[str, typer.Argument(metavar="OTHER", help="The job to compare 
 class _Differences(NamedTuple):
     settings: list[tuple[str, Any, Any]]
     """Effective values: the name, and the value of each job."""
-    environment: list[tuple[str, Any, Any]]
-    """The same of packages and of what the machine is."""
+    environment: list[tuple[str, Any, Any]] | None
+    """The same of packages and facts of the machine; None: a job has not trained yet, so it is not known."""
     code: list[FileDifference]
 
 
@@ -47,7 +47,8 @@ def _compare(client: Client, job: Job, other: Job) -> _Differences:
     code = client.code_differences(job.id, other.id) if job.bundle and other.bundle else []
     for each in (settings, other_settings):
         each.pop("name", None)
-    return _Differences(_differing(settings, other_settings), _differing(environment, other_environment), code)
+    machines = _differing(environment, other_environment) if environment and other_environment else None
+    return _Differences(_differing(settings, other_settings), machines, code)
 
 
 def _environment(client: Client, job: Job) -> dict[str, Any]:
@@ -77,7 +78,10 @@ def _differing(one: dict[str, Any], other: dict[str, Any]) -> list[tuple[str, An
 def _facts(found: _Differences) -> dict[str, Any]:
     pairs = {"settings": found.settings, "environment": found.environment}
     return {
-        **{kind: [{"name": name, "values": [one, other]} for name, one, other in rows] for kind, rows in pairs.items()},
+        **{
+            kind: None if rows is None else [{"name": name, "values": [one, other]} for name, one, other in rows]
+            for kind, rows in pairs.items()
+        },
         "code": [each.as_dict() for each in found.code],
     }
 
@@ -94,7 +98,9 @@ def _print(found: _Differences, job: Job, other: Job) -> None:
         print_text(f"{each.change} {each.path}")
         for line in each.lines if each.lines is not None else ["(binary, or too long to compare line by line)"]:
             print_text(f"  {line}")
-    if not any(found):
+    if found.environment is None:
+        talk("A job has not trained yet, so packages and machines were not compared.", "yellow")
+    elif not any(found):
         talk("The two jobs have the same settings, environment and code.")
     for one in (job, other):
         if one.bundle is None:

@@ -62,6 +62,14 @@ def test_a_path_that_is_no_file_of_the_code_is_not_found(path: str, api: httpx.C
     assert api.get(f"/bundles/{sent}/files/{path}").status_code == 404
 
 
+def test_lines_are_compared_up_to_a_bound_of_all_files(api: httpx.Client, tmp_path: Path) -> None:
+    count, lines = 12, "x\n" * 3_900
+    one = send(api, tmp_path / "one", {f"{number:02}.txt": lines for number in range(count)})
+    other = send(api, tmp_path / "other", {f"{number:02}.txt": lines + "y\n" for number in range(count)})
+    found = api.get(f"/bundles/{one}/differences/{other}").json()["items"]
+    assert [each["lines"] is not None for each in found] == [number < 10 for number in range(count)]
+
+
 def test_two_bundles_differ_by_files_and_lines(api: httpx.Client, sent: str, tmp_path: Path) -> None:
     changed: dict[str, bytes | str] = {
         "lab/net.py": NET.replace("32", "64"),

@@ -1,4 +1,4 @@
-"""Who is slow, since when, why, what it costs and what would help: from pushes made by hand, whose numbers are known."""
+"""Stragglers: since when, why, what they cost and what would help, from pushes made by hand, whose numbers are known."""
 
 from __future__ import annotations
 
