@@ -178,7 +178,7 @@ def check_same(group: Any, args: dict[str, Any], grouped: GroupProblems, **more:
     torch.testing.assert_close(split.center, whole.center, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("tensor", [2, 3])
 @pytest.mark.parametrize("args", KINDS, ids=named)
 def test_a_group_computes_what_one_process_computes(args: dict[str, Any], tensor: int, grouped: GroupProblems) -> None:
@@ -186,6 +186,7 @@ def test_a_group_computes_what_one_process_computes(args: dict[str, Any], tensor
     check_same({"tensor": tensor}, args, grouped)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("strategy", "more"),
     [
