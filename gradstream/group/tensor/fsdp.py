@@ -17,7 +17,7 @@ from gradstream.group.requests import CallOptimizer, MakeOptimizer, MakeStep, Re
 from gradstream.group.tensor.exchange import SharedSlots
 from gradstream.group.tensor.plan import PlannedModule
 from gradstream.group.tensor.problem import TensorPeerProblem, TensorProblem
-from gradstream.group.tensor.turns import Turn, Turns
+from gradstream.group.tensor.sum_turns import SumTurn, SumTurns
 from gradstream.input.data import Batches
 from gradstream.input.prefetch import Prefetched
 from gradstream.model.flat_model import FlatModel
@@ -39,13 +39,13 @@ class TensorFsdpPeerProblem(TensorPeerProblem):
         shared: Sequence[SharedSlots],
         seeds: Sequence[int],
         memory: GroupMemory,
-        turns: Turns,
+        turns: SumTurns,
     ) -> None:
         super().__init__(code, flat, batches, planned, shared, seeds)
         self._turns, self._optimizer = turns, PeerOptimizer(memory)
 
-    def _turn_of(self, replicate: int, place: int) -> Turn:
-        self._turn = Turn(self._turns, replicate, place, self._wait_for)
+    def _turn_of(self, replicate: int, place: int) -> SumTurn:
+        self._turn = SumTurn(self._turns, replicate, place, self._wait_for)
         return self._turn
 
     def train(self, request: Train) -> Trained:
@@ -68,9 +68,9 @@ class TensorFsdpProblem(TensorProblem):
     _shared_vectors = 2
 
     def start_peers(self, spec: JobSpec, label: str, rank: int) -> None:
-        self._turns = Turns(self._replicates, self._alike)
+        self._turns = SumTurns(self._replicates, self._alike)
         super().start_peers(spec, label, rank)
-        self._turn = Turn(self._turns, 0, 0, self._others.wait_for)
+        self._turn = SumTurn(self._turns, 0, 0, self._others.wait_for)
 
     def _peer_problem(self, shared: Sequence[SharedSlots], seeds: Sequence[int]) -> TensorFsdpPeerProblem:
         return TensorFsdpPeerProblem(self._code, self._flat, self._batches, self._planned, shared, seeds, self._memory, self._turns)

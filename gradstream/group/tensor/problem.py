@@ -23,7 +23,7 @@ from gradstream.group.tensor.exchange import PeerExchange, SharedSlots
 from gradstream.group.tensor.plan import PLACE, PlannedModule, log, plan_of
 from gradstream.group.tensor.split_model import SplitModel
 from gradstream.group.tensor.step import TensorStep, loss_of_members, near
-from gradstream.group.tensor.turns import Turn
+from gradstream.group.tensor.sum_turns import SumTurn
 from gradstream.input import randomness
 from gradstream.input.data import Batches
 from gradstream.input.prefetch import Prefetched
@@ -67,7 +67,7 @@ class TensorPeerProblem(PeerProblem):
         self._train_step = partial(self._tensor.train_step, self._flat.model)
         self._places = self._flat.views_of(gradient)
 
-    def _turn_of(self, replicate: int, place: int) -> Turn | None:
+    def _turn_of(self, replicate: int, place: int) -> SumTurn | None:
         """Return the turn of this process to add to a gradient that other replicates add to, too; None: none does."""
         return None
 

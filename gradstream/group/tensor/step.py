@@ -11,7 +11,7 @@ from gradstream.errors import InvalidWorkload
 from gradstream.group.tensor.exchange import PeerExchange
 from gradstream.group.tensor.plan import ADDED, PLACE
 from gradstream.group.tensor.split_model import SplitModel
-from gradstream.group.tensor.turns import Turn
+from gradstream.group.tensor.sum_turns import SumTurn
 from gradstream.input import randomness
 from gradstream.model import ensemble
 from gradstream.model.flat_model import FlatModel
@@ -26,7 +26,7 @@ _NEAR = 1e-3
 
 class TensorStep:
     def __init__(
-        self, flat: FlatModel, split: SplitModel, exchange: PeerExchange, gradient: Tensor, turn: Turn | None = None
+        self, flat: FlatModel, split: SplitModel, exchange: PeerExchange, gradient: Tensor, turn: SumTurn | None = None
     ) -> None:
         """`gradient`: shape (size,), shared by the processes of the exchange. `turn`: other processes add to it, too."""
         self._flat, self._split, self._exchange, self._turn = flat, split, exchange, turn

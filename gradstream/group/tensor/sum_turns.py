@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 
-class Turns:
+class SumTurns:
     """The pipes of all processes. Made before they are forked."""
 
     def __init__(self, replicates: int, alike: int) -> None:
@@ -21,10 +21,10 @@ class Turns:
         self.pipes = [[multiprocessing.Pipe(duplex=False) for _ in range(alike)] for _ in range(replicates)]
 
 
-class Turn:
+class SumTurn:
     """The turn of one process."""
 
-    def __init__(self, turns: Turns, replicate: int, place: int, wait_for: Callable[[int], None]) -> None:
+    def __init__(self, turns: SumTurns, replicate: int, place: int, wait_for: Callable[[int], None]) -> None:
         """Become the process at this place of a replicate. `wait_for`: see `PeerExchange`."""
         self.number, self._wait_for = replicate, wait_for
         self._mine = turns.pipes[replicate][place][0]
