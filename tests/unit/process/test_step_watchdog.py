@@ -41,10 +41,8 @@ def test_user_code_that_does_not_return_is_named_and_the_process_ends(folder: Pa
         code.loss()
     said = exits.read(folder, ended[0])
     assert (said.reason, said.code) == (ExitReason.HUNG, 77)
-    assert (
-        said.message
-        == "user code ran for 0.3 s at waits_in_loss.py:7 (wait) without a step: the limit of roles.worker.step_timeout"
-    )
+    where = "waits_in_loss.py:7 (wait)"
+    assert said.message == f"user code ran for 0.3 s at {where} without a step: the limit of roles.worker.step_timeout"
     assert 'File "waits_in_loss.py", line 7, in loss' in capfd.readouterr().err
 
 
