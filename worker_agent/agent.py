@@ -22,7 +22,7 @@ from gradstream.process.exits import Exit, ExitReason
 from gradstream.process.machine import forget_credential
 from gradstream.process.order import ProcessOrder
 from gradstream.process.shared import SharedFolders
-from gradstream.process.watchdog import read_hang
+from gradstream.process.watchdogs.start import read_hang
 from gradstream.process.zygote import orphans
 from gradstream.process.zygote.zygote import PRELOAD, Zygote
 from gradstream.sandbox.sandbox import Isolation

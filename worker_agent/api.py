@@ -15,7 +15,7 @@ import gradstream
 from gradstream.errors import Conflict, Denied, NodeRemoved, NotFound, NotSignedIn, Unavailable
 from gradstream.process.exits import Exit
 from gradstream.process.machine import credential_of, keep_credential
-from gradstream.process.watchdog import Hang
+from gradstream.process.watchdogs.start import Hang
 from gradstream.programs.tasknames import node_queue
 from gradstream.sandbox.sandbox import Isolation
 from gradstream.tls import choose_verify

@@ -30,7 +30,7 @@ from gradstream.process.saving.content import TextContent
 from gradstream.process.saving.tensor_file import TensorFile
 from gradstream.process.saving.uploads import Uploads
 from gradstream.process.store import MODEL, RESULT, open_store
-from gradstream.process.watchdog import StartWatchdog
+from gradstream.process.watchdogs.start import StartWatchdog
 from gradstream.wire.telemetry.reporter import Reporter
 from gradstream.wire.transport.retransmissions import Retransmissions
 from worker_node import setup

@@ -24,7 +24,8 @@ from gradstream.process.saving.checkpoint_names import worker_part
 from gradstream.process.saving.part import CheckpointPartFiles, resumed_state
 from gradstream.process.saving.uploads import Uploads
 from gradstream.process.store import open_store
-from gradstream.process.watchdog import StartWatchdog
+from gradstream.process.watchdogs.start import StartWatchdog
+from gradstream.process.watchdogs.step import step_watchdog
 from gradstream.train import loop
 from gradstream.train.link import Link
 from gradstream.train.link_events import LinkEvents
@@ -85,8 +86,9 @@ class Worker(LinkEvents):
         self._join()
         begun = self._replica.t
         self._watchdog.watch_until(setup.FIRST_BATCH, lambda: self._replica.t != begun or self._replica.done or self._waited)
+        watched = step_watchdog(self._folder, self._order.spec.roles.worker.step_timeout, lambda: self._replica.t)
         with tensors_recorded(self._order, self._flat, self._store):
-            with environment_recorded(self._order, self._uploads, self._settings):
+            with environment_recorded(self._order, self._uploads, self._settings), watched:
                 loop.train(self._order.spec.strategy, self._replica, self._link)
             self._problem.hooks.end()
             self._report.logged(self._replica.t)

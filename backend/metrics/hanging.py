@@ -12,7 +12,7 @@ from backend.jobs.models import JobRow
 from backend.progress.folding import fold
 from backend.progress.state import hanging_processes
 from gradstream.events import EventKind
-from gradstream.process.watchdog import Hang, ended_sentence, group_by_place, hang_sentences
+from gradstream.process.watchdogs.start import Hang, ended_sentence, group_by_place, hang_sentences
 
 
 def note_hangs(session: Session, job: JobRow, found: Mapping[str, Hang | None], *, ended: Sequence[str]) -> None:

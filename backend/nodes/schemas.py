@@ -12,7 +12,7 @@ from backend.schemas import Message, Schema
 from gradstream.api.platform import Node
 from gradstream.bounds import MAX_COUNT
 from gradstream.process.order import ProcessOrder
-from gradstream.process.watchdog import Hang
+from gradstream.process.watchdogs.start import Hang
 from gradstream.sandbox.sandbox import Network
 
 Bytes = Annotated[int, Field(ge=0, le=MAX_COUNT, description="Bytes")]

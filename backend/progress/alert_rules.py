@@ -14,7 +14,7 @@ from backend.progress.results import EVAL
 from backend.progress.state import Folded
 from gradstream.center.ledger import StarvedWorker
 from gradstream.gate import Gate
-from gradstream.process.watchdog import hang_sentences
+from gradstream.process.watchdogs.start import hang_sentences
 from gradstream.progress import alerts, damage, full_disk, log_dropped, shared_memory
 from gradstream.progress.evaluation_alerts import late_files_sentence, not_finite_sentence, overlap_sentence
 

@@ -11,7 +11,7 @@ from backend.progress.curve import LossCurve
 from backend.progress.results import Results
 from backend.progress.throughput import Throughput
 from gradstream.process.store import SLOWEST
-from gradstream.process.watchdog import Hang
+from gradstream.process.watchdogs.start import Hang
 from gradstream.progress import pass_alerts, table_alerts
 from gradstream.progress.exchange import Figures
 from gradstream.progress.export_alerts import FailedExports

@@ -77,7 +77,8 @@ def explain(
 ) -> str:
     """`others`: machines of the workers that are not slow. `silent`: seconds without a push, if it is long overdue."""
     if silent is not None:
-        return f"It has made no push for {say(silent)}. Its log may say why: it may hang, or its process may be stopped."
+        made = f"It has made no push for {say(silent)}. Its log may say why: it may hang, or its process may be stopped."
+        return f"{made} roles.worker.step_timeout ends a worker that hangs."
     if cause == "unknown":
         return "Why is not known: no measured part of its mini-batches is longer than that of the others."
     if cause == "several":

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from gradstream.group.buckets import BucketChain
 from gradstream.group.memory import GroupMemory
-from gradstream.group.optimizer import GroupOptimizer, OptimizerPart
+from gradstream.group.optimizer import PeerOptimizer, shared_optimizer
 from gradstream.group.peers import PeerProblem, Peers
 from gradstream.group.pipeline import Receive, StagePipe
 from gradstream.group.problem import GroupProblem
@@ -29,7 +29,7 @@ from gradstream.input.prefetch import Prefetched
 from gradstream.model.flat_model import FlatModel
 from gradstream.model.parts import MicroBatch, Minibatch
 from gradstream.model.usercode import UserCode
-from gradstream.optim.flat import FlatOptimizer, VectorOptimizer
+from gradstream.optim.flat import VectorOptimizer
 from gradstream.optim.spec import Optimizer
 from gradstream.spec import JobSpec
 from gradstream.train.problem import Gradient
@@ -41,8 +41,7 @@ Ring = Sequence[tuple[Connection, Connection]]
 class FsdpPeerProblem(PeerProblem):
     def __init__(self, code: UserCode, flat: FlatModel, batches: Batches | Prefetched, memory: GroupMemory, ring: Ring) -> None:
         super().__init__(code, flat, batches)
-        self._memory, self._ring = memory, ring
-        self._optimizer: OptimizerPart | None = None
+        self._ring, self._optimizer = ring, PeerOptimizer(memory)
 
     def become(self, number: int, gradient: Tensor) -> None:
         self._number = number
@@ -59,21 +58,9 @@ class FsdpPeerProblem(PeerProblem):
         return []  # what was reached is in the sum already
 
     def answer(self, request: Request) -> Any:
-        match request:
-            case MakeOptimizer():
-                gradient, other = self._memory.vectors
-                self._optimizer = OptimizerPart(self._memory.theta, gradient, other, request)
-                return None
-            case MakeStep():
-                return self._made_optimizer.step(request)
-            case CallOptimizer():
-                return self._made_optimizer.call(request)
+        if isinstance(request, MakeOptimizer | MakeStep | CallOptimizer):
+            return self._optimizer.answer(request)
         return super().answer(request)
-
-    @property
-    def _made_optimizer(self) -> OptimizerPart:
-        assert self._optimizer, "the lead makes it first"
-        return self._optimizer
 
 
 class FsdpProblem(GroupProblem):
@@ -91,11 +78,8 @@ class FsdpProblem(GroupProblem):
         torch.set_num_threads(spec.roles.worker.threads)
 
     def make_optimizer(self, rule: Optimizer, lr: float) -> VectorOptimizer:
-        """Return an optimizer whose state the peers share out; for plain steps, which keep none, the lead's alone."""
-        if rule.is_plain and rule.clip_norm is None:
-            return FlatOptimizer(self.theta, rule, lr, parameters=self.parameters)
-        gradient, other = self._memory.vectors
-        return GroupOptimizer(self._others, rule, lr, (self.theta, gradient, other), self.parameters)
+        """See `shared_optimizer`."""
+        return shared_optimizer(self._others, self._memory, rule, lr, self.parameters)
 
     def gradient_of(self, taken: Minibatch) -> Gradient:
         own, working = self._ask_to_train(taken)
@@ -109,13 +93,6 @@ class FsdpProblem(GroupProblem):
                 places[index].add_(value.to_dense() if value.is_sparse else value)
         self._finish(gradient)
         return Gradient(self._sent_from(gradient), sum((trained.loss for trained in answers), loss), taken.examples)
-
-    def _sent_from(self, gradient: Tensor) -> Tensor:
-        """Return the gradient where it is sent from, if it is pushed as it is."""
-        if self._flat.gradient is not gradient:
-            self._wait_for_push()
-            self._flat.gradient.copy_(gradient)
-        return self._flat.gradient
 
     def _share_out(self, shares: list[MicroBatch]) -> list[list[MicroBatch]]:
         return [shares[number :: self._count] for number in range(self._count)]

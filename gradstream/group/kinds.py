@@ -5,6 +5,7 @@ from __future__ import annotations
 from gradstream.group.fsdp import FsdpProblem
 from gradstream.group.problem import GroupProblem
 from gradstream.group.stages import StagesProblem
+from gradstream.group.tensor.fsdp import TensorFsdpProblem
 from gradstream.group.tensor.problem import TensorProblem
 from gradstream.spec import JobSpec
 
@@ -15,5 +16,5 @@ def kind_of_group(spec: JobSpec) -> type[GroupProblem]:
     if group.stages > 1:
         return StagesProblem
     if group.tensor > 1:
-        return TensorProblem
+        return TensorFsdpProblem if group.fsdp > 1 else TensorProblem
     return FsdpProblem if group.fsdp > 1 else GroupProblem

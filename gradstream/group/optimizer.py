@@ -12,9 +12,10 @@ import torch
 from torch import Tensor
 
 from gradstream.center.parameters.slices import slices_for
+from gradstream.group.memory import GroupMemory
 from gradstream.group.peers import Peers
 from gradstream.group.requests import CallOptimizer, MakeOptimizer, MakeStep
-from gradstream.optim.flat import FlatOptimizer, clip_share
+from gradstream.optim.flat import FlatOptimizer, VectorOptimizer, clip_share
 from gradstream.optim.parameters import ParameterShape, pieces
 from gradstream.optim.spec import Optimizer
 
@@ -36,6 +37,33 @@ class OptimizerPart:
 
     def call(self, wanted: CallOptimizer) -> Any:
         return getattr(self._optimizer, wanted.method)(*wanted.arguments) if self._optimizer else None
+
+
+class PeerOptimizer:
+    """The optimizer of a peer, which does what the lead asks."""
+
+    def __init__(self, memory: GroupMemory) -> None:
+        """`memory`: its vectors are those of `MakeStep`."""
+        self._memory = memory
+        self._part: OptimizerPart | None = None
+
+    def answer(self, request: MakeOptimizer | MakeStep | CallOptimizer) -> Any:
+        if isinstance(request, MakeOptimizer):
+            gradient, other = self._memory.vectors
+            self._part = OptimizerPart(self._memory.theta, gradient, other, request)
+            return None
+        assert self._part, "the lead makes it first"
+        return self._part.step(request) if isinstance(request, MakeStep) else self._part.call(request)
+
+
+def shared_optimizer(
+    peers: Peers, memory: GroupMemory, rule: Optimizer, lr: float, parameters: Sequence[ParameterShape]
+) -> VectorOptimizer:
+    """Return an optimizer whose state the processes share out; for plain steps, which keep none, one of the lead alone."""
+    if rule.is_plain and rule.clip_norm is None:
+        return FlatOptimizer(memory.theta, rule, lr, parameters=parameters)
+    gradient, other = memory.vectors
+    return GroupOptimizer(peers, rule, lr, (memory.theta, gradient, other), parameters)
 
 
 class GroupOptimizer:

@@ -125,6 +125,13 @@ class GroupProblem(ModelProblem):
         if self.overflowed and self._skips:
             gradient.zero_()
 
+    def _sent_from(self, gradient: Tensor) -> Tensor:
+        """Return the gradient, which the processes share, where it is sent from if it is pushed as it is."""
+        if self._flat.gradient is not gradient:
+            self._wait_for_push()
+            self._flat.gradient.copy_(gradient)
+        return self._flat.gradient
+
     def _take_answer(self, number: int) -> Trained:
         trained: Trained = self._others.answer(number)
         if trained.observed:

@@ -40,6 +40,8 @@ class ExitReason(StrEnum):
     """A bug of ours."""
     PEER_LOST = "peer_lost"
     """A process of its group has ended."""
+    HUNG = "hung"
+    """User code did not return from a step: `roles.worker.step_timeout`."""
     KILLED = "killed"
     """By a signal, out of memory included. Written by the agent, as the process could not."""
     NODE_LOST = "node_lost"
@@ -62,6 +64,7 @@ EXIT_CODES: dict[ExitReason, int] = {
     ExitReason.PLANE_LOST: 75,
     ExitReason.INTERNAL: 70,
     ExitReason.PEER_LOST: 76,
+    ExitReason.HUNG: 77,
 }
 
 GOOD = frozenset({ExitReason.DONE, ExitReason.STOPPED})

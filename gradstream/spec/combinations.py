@@ -154,11 +154,10 @@ def _check_group(spec: JobSpec) -> None:
 
 
 def _check_tensor(spec: JobSpec, group: WorkerGroup, place: str) -> None:
-    for axis in ("fsdp", "stages"):
-        if getattr(group, axis) > 1:
-            raise ValueError(
-                f"{place}: of the other axes it goes with replicate alone; take replicate in place of {axis}, or no tensor"
-            )
+    if group.stages > 1:
+        raise ValueError(
+            f"{place}: a stage computes its blocks in one process; take replicate or fsdp in place of stages, or no tensor"
+        )
     if spec.compile:
         raise ValueError(f"{place}: torch compiles a module as a whole, and tensor splits it; remove compile")
 

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from gradstream.optim.spec import AnyOptimizer
 from gradstream.spec.part import SpecPart
-from gradstream.spec.values import ShardCount
+from gradstream.spec.values import Seconds, ShardCount
 
 
 class ServerRole(SpecPart, frozen=True):
@@ -102,6 +102,13 @@ class WorkerRole(SpecPart, frozen=True):
         WorkerGroup(),
         description="Processes that are one worker together, each with as many CPU threads as `threads` says. 2 is short for "
         "{replicate: 2}; 1: one process",
+    )
+
+    step_timeout: Seconds | None = Field(
+        None,
+        ge=1,
+        description="Time that user code may take for a step, after which the worker ends as hung, and on_worker_loss says what "
+        "follows; the first step may also import and compile; default: unlimited",
     )
 
     @property

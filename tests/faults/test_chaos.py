@@ -16,6 +16,7 @@ KILLS = int(os.environ.get("GRADSTREAM_CHAOS_KILLS", "5"))
 """An hour's worth: 600."""
 
 
+@pytest.mark.more
 @pytest.mark.timeout(300)
 def test_random_kills(lab: Lab, tmp_path: Path) -> None:
     seed = int(os.environ.get("GRADSTREAM_CHAOS_SEED", "7"))

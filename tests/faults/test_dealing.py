@@ -38,6 +38,7 @@ def check_ledger(job: Job) -> None:
     assert job.progress.done == 1
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", STRATEGIES)
 def test_the_others_train_what_a_slow_worker_would_have_had(kind: str, lab: Lab, tmp_path: Path) -> None:
     args = {"straggler": str(tmp_path / "slow"), "lag": 0.35, "pause": 0.05}
@@ -49,6 +50,7 @@ def test_the_others_train_what_a_slow_worker_would_have_had(kind: str, lab: Lab,
     assert min(counts.values()) < PLANNED / 5 < PLANNED / 3 < max(counts.values())
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", STRATEGIES | SSP)
 def test_what_a_killed_worker_had_is_dealt_again(kind: str, lab: Lab, tmp_path: Path) -> None:
     go = tmp_path / "go"
@@ -72,3 +74,15 @@ def test_an_attempt_resumes_with_what_was_not_trained(lab: Lab, tmp_path: Path) 
     job = lab.ended(job)
     assert (job.status, job.attempt) == ("succeeded", 2)
     check_ledger(job)
+
+
+def test_a_worker_that_hangs_is_ended_and_what_it_had_is_dealt_again(lab: Lab, tmp_path: Path) -> None:
+    """One process of the job hangs in its first steps, once."""
+    fields = {**FIELDS, "roles": {"worker": {"count": 3, "step_timeout": 2}}}
+    args = {"straggler": str(tmp_path / "slow"), "lag": 3600, "pause": 0.05}
+    job = lab.ended(lab.submit("deals-and-hangs", args=args, **fields, **STRATEGIES["gradients"]))
+    assert (job.status, job.attempt) == ("succeeded", 1)
+    check_ledger(job)
+    said = lab.messages(job)
+    assert "user code ran for 2 s at " in said
+    assert "without a step: the limit of roles.worker.step_timeout" in said

@@ -11,6 +11,7 @@ from tests.platforms import Lab, slow_until
 from tests.platforms import lab as make_lab
 
 
+@pytest.mark.more
 def test_output_of_one_job_costs_another_nothing(lab: Lab, tmp_path: Path) -> None:
     """Two processes print 150 MiB each while another job trains beside them."""
     go = tmp_path / "go"

@@ -29,6 +29,7 @@ def roles(servers: int = 2, peers: int = 2, axis: str = "replicate") -> dict[str
     return {"worker": {"count": 2, "device": "cpu", "group": {axis: peers}}, "server": {"count": servers}}
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("servers", "axis"),
     [(2, "replicate"), (0, "replicate"), (2, "fsdp"), pytest.param(0, "fsdp", marks=pytest.mark.long)],
@@ -62,6 +63,7 @@ def test_stages_have_the_bits_of_one_process(lab: Lab, tmp_path: Path) -> None:
     assert all(torch.equal(other[name], value) for name, value in weights.items())
 
 
+@pytest.mark.more
 def test_a_tensor_group_learns_what_one_process_learns_and_outlives_a_killed_peer(lab: Lab, tmp_path: Path) -> None:
     """It begins again from a checkpoint, and the numbers differ by the rounding of sums alone."""
     go = tmp_path / "go"

@@ -37,6 +37,7 @@ def kill(lab: Lab, victim: str) -> None:
     eventually(lambda: lab.program(*PROGRAMS[victim]) != program, f"another {victim}")
 
 
+@pytest.mark.more
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("deaths", [3, pytest.param(len(VICTIMS), marks=pytest.mark.long)])
 def test_programs_die_while_a_job_learns_from_a_folder(deaths: int, lab: Lab, folder: Path) -> None:

@@ -97,6 +97,7 @@ def test_a_script_reads_the_rows_that_a_job_has_trained(lab: Lab, calm: Job, tmp
     assert lab.points(calm, "train/auc")[-1].value > 0.6
 
 
+@pytest.mark.more
 def test_a_job_of_other_servers_starts_with_the_rows_of_one_that_has_ended(lab: Lab, calm: Job, tmp_path: Path) -> None:
     """Its steps are too small to change a float."""
     tables = {"default": {"rule": {"name": "sgd", "lr": 1e-30}, "admit": {"count": 2}}}

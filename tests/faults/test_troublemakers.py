@@ -37,6 +37,7 @@ def batches() -> list[Any]:
     return [pytest.param(FEW, id="few"), *(pytest.param(kinds, id=f"{kinds[0]}...", marks=pytest.mark.long) for kinds in parts)]
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("kinds", batches())
 def test_no_trouble_reaches_a_victim_or_outlives_its_job(kinds: list[str], lab: Lab, tmp_path: Path) -> None:
     isolation = lab.client.nodes()[0].isolation

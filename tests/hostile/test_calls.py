@@ -44,6 +44,7 @@ def world(as_the_program: None, api: httpx.Client, controller: Controller, platf
     return World(api, controller, platform, tmp_path)
 
 
+@pytest.mark.more
 def test_no_call_ends_in_an_error_of_the_server_and_none_tells_a_secret(
     world: World, server: str, progress_of: Callable[[str], Progress]
 ) -> None:

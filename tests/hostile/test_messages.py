@@ -73,6 +73,7 @@ def sender(anonymous: httpx.Client, progress_of: Callable[[str], Progress]) -> S
     return Sender(anonymous, progress_of("messages"))
 
 
+@pytest.mark.more
 def test_no_file_of_a_process_ends_in_an_error_or_outside_its_job(running: Running, platform: Platform, sender: Sender) -> None:
     """Manifests, part lists and results."""
     agent, job = running.agent, platform.files.of_job(UUID(running.id))

@@ -15,7 +15,7 @@ from tests.support import TIMEOUT
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("name", "layer", "overrides"),
     [

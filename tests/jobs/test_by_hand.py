@@ -7,12 +7,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.platforms import Lab, slow_until
 from tests.support import eventually
 
 EPOCHS = 60
 
 
+@pytest.mark.more
 def test_a_job_succeeds_without_the_worker_that_was_stopped(lab: Lab, tmp_path: Path) -> None:
     go = tmp_path / "go"
     job = lab.submit("short-handed", args=slow_until(go, pause=0.5), stop={"epochs": EPOCHS})

@@ -23,6 +23,7 @@ def test_a_compiled_job_agrees_with_the_plain_one_and_keeps_its_code_to_itself(l
     assert compiled.progress.eval["loss"] == pytest.approx(plain.progress.eval["loss"], rel=1e-4)
 
 
+@pytest.mark.more
 def test_a_node_without_a_compiler_fails_the_job_before_it_trains(lab: Lab) -> None:
     job = lab.ended(lab.submit("no-compiler", compile=True, env={"CXX": "/nowhere/g++"}), timeout=120)
     assert (job.status, job.progress.samples) == ("failed", 0)

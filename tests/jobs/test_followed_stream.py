@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pyarrow.parquet as pq
+import pytest
 import redis
 import torch
 from safetensors.torch import load_file
@@ -84,6 +85,7 @@ def tensors(lab: Lab, job: Job, into: Path) -> dict[str, dict[str, torch.Tensor]
     return {name: load_file(lab.client.download(job.id, name, into=into)) for name in names if name != "tensors.safetensors"}
 
 
+@pytest.mark.more
 def test_a_job_resumes_on_a_trimmed_stream_and_learns_each_entry_once(
     lab: Lab, redis_server: Callable[..., Redis], tmp_path: Path
 ) -> None:

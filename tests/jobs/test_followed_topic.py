@@ -73,6 +73,7 @@ def tensors(lab: Lab, job: Job, into: Path) -> dict[str, dict[str, torch.Tensor]
     return {name: load_file(lab.client.download(job.id, name, into=into)) for name in names if name != "tensors.safetensors"}
 
 
+@pytest.mark.more
 def test_a_job_resumes_behind_deleted_messages_and_learns_each_one_once(lab: Lab, broker: KafkaBroker, tmp_path: Path) -> None:
     (tmp_path / "settings").write_text("client.id=only-for-tests\nsasl.password=not-asked-for\n")
     write_clicks(tmp_path / "eval.parquet", 99, 500)

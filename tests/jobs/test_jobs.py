@@ -19,6 +19,7 @@ STRATEGIES: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("fields", STRATEGIES, ids=lambda f: f"{f['strategy']['name']}-{f.get('gate', 'own')}")
 def test_every_strategy_trains_and_its_ledger_closes(fields: dict[str, Any], lab: Lab) -> None:
     job = lab.ended(lab.submit("trains", stop={"epochs": 6}, **fields))

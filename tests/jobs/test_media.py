@@ -52,6 +52,7 @@ def test_media_have_their_worker_and_step_and_evaluations_their_version(lab: Lab
     assert max(point.value for point in lab.points(job, "worker/media") if point.rank == 0) == 2 * EPOCHS + 1
 
 
+@pytest.mark.more
 def test_a_workload_that_logs_too_often_trains_on_and_an_alert_says_so(lab: Lab) -> None:
     job = lab.submit(
         "often", workload=LOGS | {"args": {"per_batch": True}}, strategy={"name": "sync", "lr": 0.01}, stop={"epochs": 400}

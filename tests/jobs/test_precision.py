@@ -38,7 +38,7 @@ def scales(lab: Lab, job: Job) -> dict[tuple[str, int, int], float]:
     return {(point.name, point.rank, point.step): point.value for point in lab.points(job, *names)}
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize(("servers", "fields"), [(2, SYNC), (0, SYNC), (2, ADAG)], ids=["sync", "no servers", "adag"])
 def test_a_resumed_job_in_float16_has_the_bits_of_the_undisturbed_one(
     servers: int, fields: dict[str, Any], lab: Lab, tmp_path: Path

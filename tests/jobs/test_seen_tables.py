@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 from safetensors.numpy import load_file
 
 from tests.jobs.test_by_hand import gradstream
 from tests.platforms import Lab
 
 
+@pytest.mark.more
 def test_hottest_keys_and_single_keys_are_those_of_the_stored_rows(lab: Lab, tmp_path: Path) -> None:
     job = lab.submit(
         "seen",

@@ -8427,6 +8427,11 @@ export interface components {
              *     }
              */
             group: components["schemas"]["WorkerGroup"];
+            /**
+             * Step Timeout
+             * @description Time that user code may take for a step, after which the worker ends as hung, and on_worker_loss says what follows; the first step may also import and compile; default: unlimited
+             */
+            step_timeout?: (number | string) | null;
         };
         /**
          * WorkloadRef

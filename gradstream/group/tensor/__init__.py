@@ -5,4 +5,5 @@ linear       a split linear layer, and its exchanges: the operators f and g of M
 exchange     tensors from each process to all, through memory that they share
 split_model  the model in one process: its pieces of the parameters, and their gradients
 problem      the lead and its peers
+fsdp         replicates that add to one gradient, each when it is its turn (sum_turns), and share out the optimizer
 """

@@ -23,6 +23,7 @@ from gradstream.group.tensor.exchange import PeerExchange, SharedSlots
 from gradstream.group.tensor.plan import PLACE, PlannedModule, log, plan_of
 from gradstream.group.tensor.split_model import SplitModel
 from gradstream.group.tensor.step import TensorStep, loss_of_members, near
+from gradstream.group.tensor.sum_turns import SumTurn
 from gradstream.input import randomness
 from gradstream.input.data import Batches
 from gradstream.input.prefetch import Prefetched
@@ -61,9 +62,14 @@ class TensorPeerProblem(PeerProblem):
             randomness.set_generators(self._generators)
         exchange = exchange_of(self._shared, replicate, place, self._wait_for)
         self._answers = place == 0
-        self._tensor = TensorStep(self._flat, SplitModel(self._flat, self._planned, exchange), exchange, gradient)
+        split, turn = SplitModel(self._flat, self._planned, exchange), self._turn_of(replicate, place)
+        self._tensor = TensorStep(self._flat, split, exchange, gradient, turn)
         self._train_step = partial(self._tensor.train_step, self._flat.model)
         self._places = self._flat.views_of(gradient)
+
+    def _turn_of(self, replicate: int, place: int) -> SumTurn | None:
+        """Return the turn of this process to add to a gradient that other replicates add to, too; None: none does."""
+        return None
 
     def _wait_for(self, inbox: int) -> None:
         """Wait for others, without an end: it ends with its lead, which watches all peers."""
@@ -97,8 +103,9 @@ class TensorProblem(GroupProblem):
     def __init__(
         self, code: UserCode, flat: FlatModel, batches: Batches | Prefetched, spec: JobSpec, rows: object | None = None
     ) -> None:
-        self._alike, self._replicates = spec.roles.worker.group.tensor, spec.roles.worker.group.replicate
-        self._shared_vectors = self._replicates
+        self._alike, self._replicates = spec.roles.worker.group.tensor, spec.roles.worker.group.parts
+        if self._shared_vectors is None:
+            self._shared_vectors = self._replicates
         super().__init__(code, flat, batches, spec, rows)
         given = code.tensor_plan()
         with blaming("tensor_plan()"):
@@ -112,14 +119,22 @@ class TensorProblem(GroupProblem):
     def start_peers(self, spec: JobSpec, label: str, rank: int) -> None:
         shared = [SharedSlots(self._alike) for _ in range(self._replicates)]
         seeds = [seed_of(spec.seed, f"peer {number} of worker", rank) for number in range(self._replicates)]
-        problem = TensorPeerProblem(self._code, self._flat, self._batches, self._planned, shared, seeds)
-        vectors = self._memory.vectors
-        self._peers = Peers(problem, [vectors[n // self._alike] for n in range(1, self._count)], spec, label, rank)
+        problem = self._peer_problem(shared, seeds)
+        gradients = [self._vector_of(number // self._alike) for number in range(self._count)]
+        self._peers = Peers(problem, gradients[1:], spec, label, rank)
         self._exchange = exchange_of(shared, 0, 0, self._peers.wait_for)
-        self._tensor = TensorStep(self._flat, SplitModel(self._flat, self._planned, self._exchange), self._exchange, vectors[0])
+        split = SplitModel(self._flat, self._planned, self._exchange)
+        self._tensor = TensorStep(self._flat, split, self._exchange, gradients[0])
         self._train_step = partial(self._tensor.train_step, self._flat.model)
-        self._flat.gradient = vectors[0]
+        self._flat.gradient = gradients[0]
         torch.set_num_threads(spec.roles.worker.threads)
+
+    def _peer_problem(self, shared: Sequence[SharedSlots], seeds: Sequence[int]) -> TensorPeerProblem:
+        return TensorPeerProblem(self._code, self._flat, self._batches, self._planned, shared, seeds)
+
+    def _vector_of(self, replicate: int) -> Tensor:
+        """Return the gradient that the processes of a replicate share."""
+        return self._memory.vectors[replicate]
 
     def gradient_of(self, taken: Minibatch) -> Gradient:
         if not self._checked:

@@ -76,31 +76,23 @@ class SplitModel:
             if p.grad is not None:
                 p.grad = self._exchange.sum(p.grad)
 
-    def leave_pieces(self, places: Sequence[Tensor]) -> None:
-        """Copy the gradients of the pieces to their places in the gradient that the processes share, and forget them."""
+    def leave_pieces(self, places: Sequence[Tensor], add: bool = False) -> None:
+        """Copy the gradients of the pieces to their places in the gradient that the processes share, and forget them.
+        `add`: to what is there."""
         for piece in self._pieces.values():
-            if piece.parameter is None:
-                continue
-            place = piece.of(places[piece.parameter])
-            if piece.values.grad is None:
-                place.zero_()
-            else:
-                place.copy_(piece.values.grad)
-            piece.values.grad = None
+            if piece.parameter is not None:
+                leave(piece.values.grad, piece.of(places[piece.parameter]), add)
+                piece.values.grad = None
 
-    def gather_whole(self, places: Sequence[Tensor], shared: Sequence[Tensor]) -> None:
+    def gather_whole(self, places: Sequence[Tensor], shared: Sequence[Tensor], add: bool = False) -> None:
         """Complete the gradient in `places`: with the pieces that all processes have left in `shared`, which may be the same
-        memory, and with the gradients of parameters that are used whole, which are forgotten here."""
+        memory, and with the gradients of parameters that are used whole, which are forgotten here. `add`: to what is there."""
         for index, (p, place) in enumerate(zip(self._flat.trained, places, strict=True)):
             is_split = index in self._split_parameters
             if is_split and place.data_ptr() != shared[index].data_ptr():
                 place.copy_(shared[index])
-            if p.grad is not None:
-                gradient = p.grad.to_dense() if p.grad.is_sparse else p.grad
-                place.add_(gradient) if is_split else place.copy_(gradient)
-                p.grad = None
-            elif not is_split:
-                place.zero_()
+            leave(p.grad, place, add or is_split)
+            p.grad = None
 
     def whole_norms(self) -> Tensor:
         """Return the norm of each parameter's gradient but of its pieces, which all processes have alike."""
@@ -168,3 +160,13 @@ class SplitModel:
         if self._outside is not None:
             torch.set_rng_state(self._outside)
             self._outside = None
+
+
+def leave(gradient: Tensor | None, place: Tensor, add: bool) -> None:
+    """Copy a gradient to its place, or add it to what is there. None: it is 0."""
+    if gradient is None:
+        if not add:
+            place.zero_()
+        return
+    dense = gradient.to_dense() if gradient.is_sparse else gradient
+    place.add_(dense) if add else place.copy_(dense)

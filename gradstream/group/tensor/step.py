@@ -11,6 +11,7 @@ from gradstream.errors import InvalidWorkload
 from gradstream.group.tensor.exchange import PeerExchange
 from gradstream.group.tensor.plan import ADDED, PLACE
 from gradstream.group.tensor.split_model import SplitModel
+from gradstream.group.tensor.sum_turns import SumTurn
 from gradstream.input import randomness
 from gradstream.model import ensemble
 from gradstream.model.flat_model import FlatModel
@@ -24,9 +25,12 @@ _NEAR = 1e-3
 
 
 class TensorStep:
-    def __init__(self, flat: FlatModel, split: SplitModel, exchange: PeerExchange, gradient: Tensor) -> None:
-        """`gradient`: shape (size,), shared by the processes of the exchange."""
-        self._flat, self._split, self._exchange = flat, split, exchange
+    def __init__(
+        self, flat: FlatModel, split: SplitModel, exchange: PeerExchange, gradient: Tensor, turn: SumTurn | None = None
+    ) -> None:
+        """`gradient`: shape (size,), shared by the processes of the exchange. `turn`: other processes add to it, too."""
+        self._flat, self._split, self._exchange, self._turn = flat, split, exchange, turn
+        self._add = turn is not None and turn.number > 0
         self._shared = flat.views_of(gradient)
         self._checked = False
 
@@ -45,7 +49,9 @@ class TensorStep:
             self._split.add_parts()
             with blaming("loss()"):
                 self._check_alike(total)
-            self._split.leave_pieces(self._shared)
+            if self._turn:
+                self._turn.wait()
+            self._split.leave_pieces(self._shared, self._add)
             self._exchange.compare(torch.empty(0))  # all have left theirs
         return total
 
@@ -56,7 +62,7 @@ class TensorStep:
 
     def gather_whole(self, places: Sequence[Tensor]) -> None:
         """See `SplitModel.gather_whole`."""
-        self._split.gather_whole(places, self._shared)
+        self._split.gather_whole(places, self._shared, self._add)
 
     def forget_whole(self) -> None:
         """See `SplitModel.forget_whole`."""

@@ -21,7 +21,7 @@ from gradstream.metrics import (
     STARVED,
     Point,
 )
-from gradstream.process.watchdog import Hang, ended_sentence, hang_sentences
+from gradstream.process.watchdogs.start import Hang, ended_sentence, hang_sentences
 from gradstream.progress import alerts, damage, full_disk, log_dropped, shared_memory
 from gradstream.progress.evaluation_alerts import late_files_sentence, not_finite_sentence, overlap_sentence
 from gradstream.progress.pass_alerts import PassWatch

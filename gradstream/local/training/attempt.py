@@ -23,7 +23,7 @@ from gradstream.process.exits import Exit, ExitReason
 from gradstream.process.headline import sort_failures
 from gradstream.process.order import PlaneAccess, ProcessOrder, Resume, Role, SharedMemory, StoreAccess, plane_id
 from gradstream.process.shared import SharedFolders
-from gradstream.process.watchdog import Hang, read_hang
+from gradstream.process.watchdogs.start import Hang, read_hang
 from gradstream.process.zygote.zygote import Exited, Refused, Zygote
 from gradstream.spec import JobSpec
 from gradstream.wire import plane

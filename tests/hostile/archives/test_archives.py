@@ -49,6 +49,7 @@ def _is_harmless(data: bytes, home: Path) -> bool:
     return accepted
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize("name", KNOWN)
 def test_known_attacks_are_refused_at_once(name: str, tmp_path: Path) -> None:
     data = KNOWN[name]()
@@ -94,6 +95,7 @@ def test_no_archive_is_answered_with_an_error_of_the_server(api: httpx.Client) -
         assert answer.status_code == 201 or answer.json()["detail"]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     "text", ["a,", "[],", "a.b;", "class A(B):pass\n", "a()", "f'{a}{b}'\n", "x: int = 1\n", "def f(a): pass\n"]
 )

@@ -320,6 +320,7 @@ def test_a_stopped_agent_ends_its_processes_and_says_so(own_node: Node) -> None:
     assert told["exit"]["reason"] == "node_lost"
 
 
+@pytest.mark.more
 def test_a_gpu_driver_that_does_not_answer_holds_up_nothing(own_node: Node) -> None:
     driver = _with_driver(own_node, counting=0)
     eventually(lambda: len(own_node.control.registrations) == 2, "the agent with a GPU")

@@ -48,7 +48,7 @@ def test_processes_go_on_while_the_credential_changes_and_answers_are_lost(own_n
     assert len(control.registrations) == 1, "registering would end what runs"
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize("calls", [1, 2])
 def test_an_agent_that_is_killed_after_a_call_comes_back_and_ends_with_one_credential(own_node: Node, calls: int) -> None:
     control = own_node.control

@@ -130,6 +130,7 @@ def test_a_target_has_one_direction(api: httpx.Client, goal: dict[str, Any]) -> 
     assert answer.status_code == 422
 
 
+@pytest.mark.more
 def test_fifty_jobs_are_read_at_once(api: httpx.Client, platform: Platform, tmp_path: Path) -> None:
     """As few statements as two jobs need, though each has blocks to be opened; and each says what it says by itself."""
     bundle = upload(api, tmp_path)

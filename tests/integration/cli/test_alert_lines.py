@@ -133,6 +133,7 @@ def test_train_says_that_a_partition_has_no_leader_and_that_it_has_one_again(
     assert [line for line in train.said if line.startswith("  Partition")] == [raised.replace("alert:", " ")]
 
 
+@pytest.mark.more
 def test_follow_says_that_a_start_hangs_and_that_it_goes_on(client: Client, environment: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "slow.py").write_text(SLOW)
     (tmp_path / "job.yaml").write_text(JOB.format(entrypoint="slow:Slow", args={"door": str(tmp_path / "door")}))

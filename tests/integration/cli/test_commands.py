@@ -96,7 +96,7 @@ def test_wait_outlives_a_killed_api(
     assert "trying again" in said
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_detaches_and_the_job_goes_on(
     number: signal.Signals,

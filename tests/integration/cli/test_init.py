@@ -13,6 +13,7 @@ from gradstream.client import Client
 from tests.integration.cli.shared import Gradstream
 
 
+@pytest.mark.more
 def test_a_new_project_is_tested_trained_and_submitted_as_it_stands(gradstream: Gradstream, client: Client, tmp_path: Path) -> None:
     made = gradstream("init", "init-digits")
     assert made.returncode == 0, made.stderr

@@ -175,6 +175,7 @@ def test_mistakes_are_raised_as_they_are_at_the_server(client: Client, credentia
         stranger.nodes()
 
 
+@pytest.mark.more
 def test_following_survives_a_killed_api_without_gaps_or_repeats(client: Client, submit: Callable[..., Job]) -> None:
     job = submit(FOREVER, "name=followed")
     seen, killed = [], False

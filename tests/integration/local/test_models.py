@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
+import pytest
 import torch
 from safetensors.torch import load_file
 
@@ -42,6 +43,7 @@ class Compiled(Workload):
 """
 
 
+@pytest.mark.more
 def test_it_learns_and_comes_out_as_the_plain_module(tmp_path: Path) -> None:
     (tmp_path / "compiled.py").write_text(CODE)
     spec = JobSpec.model_validate(

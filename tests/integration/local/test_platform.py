@@ -182,6 +182,7 @@ def test_a_killed_one_leaves_nothing_behind_and_the_next_goes_on(up: Up) -> None
     assert list(up.data.iterdir()) == []
 
 
+@pytest.mark.more
 def test_down_takes_a_last_checkpoint_and_the_next_up_resumes_there_also_in_a_folder_that_was_moved(up: Up, tmp_path: Path) -> None:
     up.ready()
     go = tmp_path / "go"

@@ -105,6 +105,7 @@ def test_auto_shards_begin_once_more_where_cores_are_free(tmp_path: Path, monkey
     assert result["model_path"].endswith("/store/2/model.safetensors")
 
 
+@pytest.mark.more
 def test_a_worker_without_shared_memory_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     of = SharedFolders.of
 
@@ -167,6 +168,7 @@ def claimed(path):
 """
 
 
+@pytest.mark.more
 def test_it_lists_at_its_end_what_the_page_would_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One job with a hang, the same rows in both splits, a NaN metric, a slow worker and pushes that are not finite."""
     monkeypatch.setattr(alerts, "_SECONDS", 0.5)

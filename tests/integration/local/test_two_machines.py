@@ -155,6 +155,7 @@ def go(tmp_path: Path) -> Iterator[Path]:
     (tmp_path / "go").touch()
 
 
+@pytest.mark.more
 def test_a_job_spreads_over_both_machines_and_trains(machines: Machines, go: Path) -> None:
     job = machines.submit("spread", go, workers=3)
     machines.wait_for_places(job, {machines.first: ["server", "worker", "worker"], SECOND: ["server", "worker"]})

@@ -17,6 +17,7 @@ from tests.unit.sim.test_tables import KEPT, job
 AHEAD = {"ahead": True}
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("where", WHERE)
 def test_asked_rows_have_the_bits_of_the_simulator(where: str, cluster: Callable[..., Cluster]) -> None:
     spec = job("sync", shards=2, tables=KEPT, args=AHEAD, stop={"steps": 12})
@@ -31,6 +32,7 @@ def test_cached_rows_have_the_bits_of_the_simulator(where: str, cluster: Callabl
     assert_as_simulated(cluster(spec, problems(spec), local=WHERE[where]), spec)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("where", WHERE)
 @pytest.mark.parametrize(("strategy", "more"), [("sync", {}), ("easgd", {"gate": {"mode": "bsp"}})], ids=["center", "response"])
 def test_a_resent_response_leaves_the_rows_that_came_first(

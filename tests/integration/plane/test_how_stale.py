@@ -21,6 +21,7 @@ def bowl(spec: JobSpec, rank: int) -> Bowl:
     return Bowl(spec, rank, size=20_011)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("local", [(), (0, 1), (1,)], ids=["redis", "memory", "both"])
 @pytest.mark.parametrize("name", ["async", "dc_asgd"])
 def test_every_worker_hears_of_both(name: str, local: tuple[int, ...], cluster: Callable[..., Cluster]) -> None:

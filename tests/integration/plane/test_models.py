@@ -20,7 +20,7 @@ ALONE = {
 }
 
 
-@pytest.mark.few(9)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("how", ALONE)
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_worker(kind: str, how: str, cluster: Callable[..., Cluster]) -> None:
@@ -45,7 +45,7 @@ def test_gradients_that_leave_during_backward(
         assert set(went) == {0, 1} - set(local)
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("local", [(0,), ()], ids=["shared", "inline"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_three_workers(kind: str, local: tuple[int, ...], cluster: Callable[..., Cluster]) -> None:

@@ -62,6 +62,7 @@ def without_servers(cluster: Callable[..., Cluster], spec: JobSpec, **more: Any)
     return cluster(spec, bowl, serverless=True, local=range(WORKERS), **more)
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("case", CASES)
 def test_a_job_without_servers_has_the_bits_of_one_with_servers(case: str, cluster: Callable[..., Cluster]) -> None:
     spec = spec_of(CASES[case])
@@ -81,7 +82,7 @@ def _with_a_checkpoint(attempt: Cluster) -> Tensor:
     return attempt.run()
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize("optimizer", [ADAM, MOMENTUM], ids=["adam", "momentum"])
 def test_a_checkpoint_is_resumed_with_servers_or_without(
     optimizer: dict[str, Any], cluster: Callable[..., Cluster], tmp_path: Path

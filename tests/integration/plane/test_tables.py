@@ -70,7 +70,7 @@ def assert_nothing_left(attempt: Cluster) -> None:
     assert not folder or not [file for file in folder.iterdir() if file.name.startswith("gs:")]
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("where", WHERE)
 @pytest.mark.parametrize("tables", [ADAGRAD, ADMITTED, FTRL, KEPT, HALF], ids=["adagrad", "admitted", "ftrl", "kept", "half"])
 def test_rounds_give_the_bits_of_the_simulator(tables: dict[str, Any], where: str, cluster: Callable[..., Cluster]) -> None:
@@ -78,6 +78,7 @@ def test_rounds_give_the_bits_of_the_simulator(tables: dict[str, Any], where: st
     assert_as_simulated(cluster(spec, problems(spec), local=WHERE[where]), spec)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("where", ["redis", "shared memory"])
 def test_rows_on_disk_change_no_bit(where: str, cluster: Callable[..., Cluster]) -> None:
     in_memory = {name: {key: value for key, value in rules.items() if key != "memory"} for name, rules in COLD.items()}
@@ -93,6 +94,7 @@ def test_rows_on_disk_change_no_bit(where: str, cluster: Callable[..., Cluster])
     assert all(tier.cold > 10 and tier.read > 10 for tier in tiers)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("where", WHERE)
 def test_what_workers_observe_is_counted_as_in_the_simulator(where: str, cluster: Callable[..., Cluster]) -> None:
     spec = job("sync", shards=2, args={"observes": True}, stop={"steps": 12})
@@ -115,6 +117,7 @@ ALONE = {
 }
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("how", ALONE)
 def test_one_worker_gives_the_bits_of_the_simulator(how: str, cluster: Callable[..., Cluster]) -> None:
     spec = job(how.split()[0], workers=1, shards=3, stop={"steps": 12}, **ALONE[how])

@@ -119,6 +119,7 @@ class TestAdvice:
         assert names[0] == "adag"
         assert sorted(names) == sorted(STRATEGIES)
 
+    @pytest.mark.more
     def test_an_optimizer_and_a_codec_that_others_cannot_have_do_not_hide_them(self) -> None:
         spec = job({"name": "async"}, workers=2, optimizer={"name": "adam", "lr": 0.01}, codec={"name": "topk"})
         found = advise(spec, measured(), FAST)

@@ -79,7 +79,7 @@ def _one_of_each_formula() -> list[Any]:
     return marked
 
 
-@pytest.mark.few(14)
+@pytest.mark.few(4)
 @pytest.mark.parametrize(("strategy", "workers", "more"), _one_of_each_formula(), ids=str)
 def test_swings_die_away_below_the_limit_and_grow_above_it(strategy: dict[str, Any], workers: int, more: dict[str, Any]) -> None:
     spec = job(strategy, workers=workers, **more)

@@ -43,6 +43,7 @@ def child(wanted: int) -> psutil.Process:
     return process
 
 
+@pytest.mark.more
 def test_the_compiler_yields_to_all_others_and_ends_with_its_agent() -> None:
     compiler = KernelCompiler()
     compiler.start()

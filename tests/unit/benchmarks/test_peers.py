@@ -206,6 +206,7 @@ def temporary(process: psutil.Process) -> str:
         return ""
 
 
+@pytest.mark.more
 @pytest.mark.usefixtures("place")
 def test_hogwild_runs_is_measured_and_leaves_nothing(images: Path) -> None:
     found = launch.run(SYSTEMS["hogwild"], "mlp", images, settle=0.1, window=0.3)

@@ -30,6 +30,7 @@ def run(*args: str | Path) -> Result:
     return CliRunner().invoke(app, [str(arg) for arg in args])
 
 
+@pytest.mark.more
 def test_tells_what_to_expect_and_what_to_choose_as_json() -> None:
     done = run("advise", EXAMPLE, "--json", "--step", "10ms", "--bandwidth", "10Gbit/s", *HEAVY)
     assert done.exit_code == 0, done.output

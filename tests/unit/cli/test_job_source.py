@@ -58,6 +58,7 @@ def test_standard_input_wants_its_code_named(folder: Path) -> None:
     assert run("submit", "-", "--code", folder, "--list", stdin=text).exit_code == 0
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"])
 def test_a_descriptor_never_packs_the_folder_that_it_seems_to_lie_in(name: str, folder: Path) -> None:
     for stdin in (subprocess.PIPE, (folder / "job.yaml").open()):

@@ -87,6 +87,7 @@ def test_everything_is_installed_in_its_pinned_version() -> None:
     assert re.search(r"^torch==[\d.]+$", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("image", "programs"),
     [("control", ["backend"]), ("agent", ["worker_agent", "ps_node", "worker_node", "gradstream.process", "gradstream.wire"])],

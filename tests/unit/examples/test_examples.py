@@ -112,6 +112,7 @@ def test_the_real_census_has_167_keys_and_the_auc_of_logistic_regression() -> No
     assert auc(torch.cat(logits).detach().numpy(), rich.numpy()) == pytest.approx(0.9058, abs=0.003)
 
 
+@pytest.mark.more
 def test_deepfm_learns_a_planted_log() -> None:
     last = train("deepfm", "workload.args.examples=60_000")
     assert 0.74 < last.evaluation["auc"] < 0.85
@@ -149,6 +150,7 @@ def auc(scores: np.ndarray, clicked: np.ndarray) -> float:
     return float((ranks[clicked == 1].sum() - positives * (positives + 1) / 2) / (positives * (len(clicked) - positives)))
 
 
+@pytest.mark.more
 def test_digits_reach_97_percent() -> None:
     last = train("digits")
     assert last.finished

@@ -60,6 +60,7 @@ def in_parts(parts: int, strategy: dict[str, Any], kind: str = "plain", workers:
     return nets.job(kind, strategy, workers=workers, accumulate=parts, **more)
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("name", sorted(set(STRATEGIES) - {"single"}))
 def test_two_peers_have_the_bits_of_two_parts(name: str, grouped: GroupProblems) -> None:
     strategy = {"name": name, "lr": 0.05}
@@ -68,6 +69,7 @@ def test_two_peers_have_the_bits_of_two_parts(name: str, grouped: GroupProblems)
     assert group.losses == parts.losses
 
 
+@pytest.mark.few(4)
 @pytest.mark.usefixtures("small_buckets")
 @pytest.mark.parametrize("kind", ["tied", "branch", "one", "within", "large", "normed"])
 @pytest.mark.parametrize("strategy", [{"name": "sync", "lr": 0.1}, ADAG], ids=lambda strategy: strategy["name"])
@@ -113,6 +115,7 @@ def test_a_process_keeps_no_gradient_that_it_has_added(grouped: GroupProblems) -
     assert kept == [False] * 8, "four parameters, two parts"
 
 
+@pytest.mark.few(2)
 @pytest.mark.usefixtures("small_buckets")
 @pytest.mark.parametrize(("peers", "accumulate", "members"), [(3, 1, 1), (4, 1, 1), (2, 2, 1), (3, 2, 1), (8, 1, 1), (2, 2, 2)])
 def test_any_number_of_peers_has_the_bits_of_as_many_parts(
@@ -125,6 +128,7 @@ def test_any_number_of_peers_has_the_bits_of_as_many_parts(
     assert torch.equal(group.center, parts.center)
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize(
     ("rule", "kind"), [*((rule, kind) for rule in RULES for kind in ("plain", "large")), ({"name": "adam"}, "one")], ids=str
 )
@@ -135,6 +139,7 @@ def test_a_shared_optimizer_has_the_bits_of_one(rule: dict[str, Any], kind: str,
     assert torch.equal(group.center, parts.center)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("rule", RULES, ids=str)
 def test_a_shared_optimizer_keeps_the_state_of_one(rule: dict[str, Any], grouped: GroupProblems) -> None:
     spec = job(3, ADAG, "large", workers=1, optimizer=rule)
@@ -168,6 +173,7 @@ def _assert_same(one: Any, other: Any) -> None:
         assert torch.equal(one, other) if isinstance(one, Tensor) else one == other
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("optimizer", [{"name": "adam"}, {"name": "lamb"}], ids=str)
 @pytest.mark.parametrize(
     ("before", "after"), [({"fsdp": 2}, {"fsdp": 3}), ({"fsdp": 3}, {"fsdp": 2}), (1, {"fsdp": 3}), ({"fsdp": 3}, 1)], ids=str

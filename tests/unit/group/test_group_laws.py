@@ -62,6 +62,7 @@ def test_gradients_that_autograd_would_add_in_another_form_differ_by_its_roundin
     torch.testing.assert_close(group.center, parts.center, rtol=near, atol=near)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("peers", "accumulate"), [(3, 1), (4, 1), (2, 2), (8, 1)])
 def test_more_peers_differ_by_rounding_alone(peers: int, accumulate: int, grouped: GroupProblems) -> None:
     """The last mini-batch of an epoch has 6 examples: fewer than 8 peers."""

@@ -135,7 +135,7 @@ SYNC = {"name": "sync", "lr": 0.1}
 ADAG = {"name": "adag", "lr": 0.1, "window": 2}
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("stages", "accumulate"), [(2, 2), (2, 4), (3, 4), (4, 8)])
 @pytest.mark.parametrize("strategy", [SYNC, ADAG, {"name": "diloco", "lr": 0.1, "window": 3}], ids=lambda given: given["name"])
 def test_stages_have_the_bits_of_one_process(

@@ -161,6 +161,7 @@ def workload(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "w_of_prefetch", raising=False)
 
 
+@pytest.mark.few(4)
 @pytest.mark.usefixtures("workload")
 @pytest.mark.parametrize("kind", ["own", "source"])
 @pytest.mark.parametrize("way", WAYS[1:], ids=str)

@@ -10,7 +10,7 @@ from gradstream import metrics
 from gradstream.gate import Gate
 from gradstream.local.training.alerts import RunAlerts
 from gradstream.metrics import Metric, Point
-from gradstream.process.watchdog import Hang
+from gradstream.process.watchdogs.start import Hang
 
 ASP = Gate(mode="asp", max_staleness=4)
 HANG = Hang(phase="dataset()", line="w.py:3", seconds=31)

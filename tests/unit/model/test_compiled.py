@@ -175,6 +175,7 @@ def test_a_process_that_resumes_has_the_bits_of_one_that_went_on() -> None:
     assert not torch.equal(first.theta, theta)
 
 
+@pytest.mark.more
 @needs_compiler
 def test_blocks_that_compute_again_draw_the_same_random_numbers() -> None:
     found = []
@@ -193,6 +194,7 @@ def test_blocks_that_compute_again_draw_the_same_random_numbers() -> None:
     assert found[1][-1].item() == 2, "mini-batches that BatchNorm has seen"
 
 
+@pytest.mark.more
 @needs_compiler
 def test_run_local_compiles(code_folder: Path) -> None:
     plain, compiled = (list(local_run.train(spec(compile=chosen), HERE))[-1].evaluation for chosen in (False, True))

@@ -236,6 +236,7 @@ def large() -> ModelProblem:
     return ModelProblem(cast(Any, Large()), FlatModel(model, CPU), Batches(TensorDataset(torch.ones(64, 1)), job("one"), 0))
 
 
+@pytest.mark.more
 def test_training_100_million_parameters_keeps_three_vectors() -> None:
     """Two that centers come into, one to send from. The ones that the model began with are gone, and so are gradients."""
     w = Replica(job("one"), large())

@@ -10,7 +10,7 @@ import pytest
 
 from gradstream.process import exits
 from gradstream.process.exits import ExitReason
-from gradstream.process.watchdog import read_hang
+from gradstream.process.watchdogs.start import read_hang
 from worker_agent.folders import remove_folder
 
 JUNK: dict[str, Callable[[Path], object]] = {

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from gradstream.process.watchdog import (
+from gradstream.process.watchdogs.start import (
     LIMIT,
     LIMIT_VARIABLE,
     Hang,

@@ -117,7 +117,7 @@ class Law:
             assert torch.equal(reader.state_dict()["w"], theta.view(2, 3))
 
 
-@pytest.mark.few(8)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("few_keys", [0, 10_000], ids=["keys forgotten", "keys remembered"])
 @pytest.mark.parametrize("shards", [1, 2, 3])
 @pytest.mark.parametrize("spec", SPECS)

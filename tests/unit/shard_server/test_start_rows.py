@@ -125,6 +125,7 @@ def start(folder: Path, spec: JobSpec, widths: dict[str, int] = WIDTHS, *, check
     return made
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("shards", [1, 2, 3])
 @pytest.mark.parametrize("settings", ["adam", "ftrl"])
 def test_rows_with_their_state_come_from_a_base_and_increments(
@@ -153,6 +154,7 @@ def cold_rows(hosted: Iterable[HostedTables]) -> list[int]:
     return [table.tier.cold for each in hosted for table in each.tables.values() if table.tier]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("checkpoint", ["last", "final"])
 @pytest.mark.parametrize(("from_bound", "to_bound"), [(60, None), (None, 60), (90, 60)])
 def test_cold_rows_come_along(checkpoint: str, from_bound: int | None, to_bound: int | None, tmp_path: Path) -> None:

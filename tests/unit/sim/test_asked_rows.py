@@ -68,7 +68,7 @@ def test_only_the_first_mini_batch_of_each_worker_is_looked_up(monkeypatch: pyte
     assert entries.asking == result.events - 3, "no mini-batch follows the last push of each worker"
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("strategy", "more"),
     [

@@ -130,6 +130,7 @@ def test_a_workload_that_raises_is_named(tmp_path: Path) -> None:
     assert "broken_here.py, line 3" in done.stderr
 
 
+@pytest.mark.more
 def test_an_interrupt_shows_what_there_is() -> None:
     """In a process of its own, since a signal is for a process."""
     endless = ("--set", "stop={steps: 999999}", "--watch", "640")

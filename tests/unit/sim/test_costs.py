@@ -67,6 +67,7 @@ class TestTime:
         assert backup.time == pytest.approx(80 / 3.2, abs=1), "its late gradients are dropped"
         assert together.wait[0] == pytest.approx(4 / 5 * together.time, rel=0.06)
 
+    @pytest.mark.few(2)
     @pytest.mark.parametrize("speeds", ["constant", "lognormal:0.7", "memoryless", "straggler:5", "1,1,2,3,5,8"])
     def test_mean_staleness_is_n_minus_1_whatever_the_speeds(self, speeds: str) -> None:
         costs = Costs(speeds=speeds, latency=0.2, apply=0.01)

@@ -15,6 +15,7 @@ from tests.unit.same import difference
 STRATEGIES = ["async", "sync", "adag", "easgd", "geo", "downpour", "local_sgd", "delayed_diloco"]
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_the_ledger_closes_whoever_is_lost(strategy: str, seed: int) -> None:
@@ -51,7 +52,7 @@ def test_who_comes_late_begins_at_the_center() -> None:
     assert 0 in run.checkpoints
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_checkpoint_is_resumed_exactly_with_who_is_away(strategy: str) -> None:
     window = {"window": 4} if strategy in ("geo", "local_sgd", "delayed_diloco") else {}

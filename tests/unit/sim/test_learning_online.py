@@ -99,6 +99,7 @@ def best(args: dict[str, Any], numbers: range) -> float:
     return float(np.mean(found))
 
 
+@pytest.mark.more
 def test_each_pass_has_the_auc_of_a_plain_learner(calm: Result, drifting: Result) -> None:
     for result, args in ((calm, {}), (drifting, DRIFT)):
         plain = PlainFtrl(args)

@@ -24,7 +24,7 @@ def sums(result: Result) -> Observations:
     return whole
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("strategy", ["sync", "async", "local_sgd", "easgd", "geo", "adag"])
 def test_the_same_with_any_shards_and_repeats(strategy: str) -> None:
     spec = job(strategy, **OBSERVES)
@@ -47,6 +47,7 @@ def test_workers_together_observe_what_one_would() -> None:
     assert three.positives.sum() + three.negatives.sum() == three.examples
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("strategy", ["sync", "async", "local_sgd"])
 def test_a_resumed_job_continues_them(strategy: str) -> None:
     spec = job(strategy, **OBSERVES)

@@ -16,7 +16,7 @@ def passes_job(strategy: str, shrink: str = "1 passes", **more: Any) -> JobSpec:
     return job(strategy, args={"examples": 400}, batch_size=20, stop={"epochs": 6}, tables=tables, **more)
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize("strategy", ["sync", "async", "local_sgd"])
 def test_the_same_rows_with_any_shards_and_after_a_resume(strategy: str) -> None:
     whole = train(passes_job(strategy), checkpoints={2})

@@ -17,7 +17,7 @@ def cached(tables: dict[str, Any], rows: int, bound: int) -> dict[str, Any]:
     return {name: {**tables.get(name, {}), "cache": {"rows": rows, "bound": bound}} for name in ("wide", "deep")}
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("ahead", [False, True], ids=["looked up", "asked"])
 @pytest.mark.parametrize("kept", [40, 1000])
 @pytest.mark.parametrize("tables", [KEPT, HALF], ids=["kept", "half"])

@@ -93,7 +93,7 @@ def assert_same(one: Result, other: Result) -> None:
     assert accounts(one) == accounts(other)
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("tables", [ADAGRAD, ADMITTED, FTRL, KEPT, HALF], ids=["adagrad", "admitted", "ftrl", "kept", "half"])
 @pytest.mark.parametrize("strategy", ["sync", "async"])
 def test_any_number_of_shards_gives_the_same_bits(strategy: str, tables: dict[str, Any]) -> None:
@@ -103,7 +103,7 @@ def test_any_number_of_shards_gives_the_same_bits(strategy: str, tables: dict[st
         assert_same(alone, train(job(strategy, shards=shards, tables=tables)))
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("strategy", [*ROUNDS, *AT_ONCE])
 def test_tables_learn_under_every_strategy(strategy: str) -> None:
     spec = job(strategy, stop={"epochs": 6})
@@ -147,6 +147,7 @@ def test_rounds_over_all_examples_are_the_steps_of_a_plain_loop() -> None:
             assert updates == 5
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("strategy", ["sync", "async"])
 def test_a_run_resumed_from_a_checkpoint_has_the_bits_of_an_undisturbed_one(strategy: str) -> None:
     spec = job(strategy, shards=2, stop={"steps": 20})
@@ -154,6 +155,7 @@ def test_a_run_resumed_from_a_checkpoint_has_the_bits_of_an_undisturbed_one(stra
     assert_same(train(spec, checkpoints=[16]), train(spec, resume=half.checkpoints[16]))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("strategy", [EASGD, DOWNPOUR], ids=["easgd", "downpour"])
 def test_gradients_of_rows_that_wait_for_an_exchange_stand_in_checkpoints(strategy: dict[str, Any]) -> None:
     """A run resumed between two windows has the bits of an undisturbed one, and steps damped by the same staleness of rows."""
@@ -163,6 +165,7 @@ def test_gradients_of_rows_that_wait_for_an_exchange_stand_in_checkpoints(strate
     assert_same(train(spec, checkpoints=[16]), train(spec, resume=half.checkpoints[16]))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("strategy", ["sync", "async"])
 def test_shrinks_stand_in_checkpoints(strategy: str) -> None:
     """A run resumed between two shrinks has the bits of an undisturbed one."""

@@ -64,6 +64,7 @@ def test_any_number_of_shards_and_repeated_entries_have_the_same_bits(name: str,
     assert one.decisions == two.decisions
 
 
+@pytest.mark.few(20)
 @every_case
 def test_trains_to_the_end_and_finds_the_minimum(name: str, gate: dict[str, Any]) -> None:
     if name == "delayed_diloco" and "pipeline" in gate:
@@ -116,6 +117,7 @@ class _Ends:
     post = wait = exchange
 
 
+@pytest.mark.few(20)
 @every_case
 def test_what_the_gate_promises(name: str, gate: dict[str, Any]) -> None:
     run = sim.run(spec(name, gate), NoisyToy, events=300, schedule="random", speeds=[1, 1, 2, 3][: workers(name)])
@@ -148,6 +150,7 @@ def test_a_lost_worker_that_stays_away_stops_nobody(name: str, gate: dict[str, A
     assert positions.get(2, 0) < 30
 
 
+@pytest.mark.few(20)
 @every_case
 @pytest.mark.parametrize("shards", [pytest.param(1, marks=pytest.mark.long), 2])
 def test_a_run_resumed_from_a_checkpoint_equals_the_one_that_went_on(name: str, gate: dict[str, Any], shards: int) -> None:

@@ -66,7 +66,7 @@ def train(tables: list[EmbeddingTable], rounds: int = 20, seed: int = 0) -> None
             push(each, each.look_up(keys), number)
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("policy", range(len(POLICIES)))
 @pytest.mark.parametrize("rule", range(len(RULES)))
 def test_moves_to_disk_change_no_bit(rule: int, policy: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -82,7 +82,7 @@ def test_copies_above_the_last_one_that_was_kept() -> None:
     assert keys_of(read(TableCopy(found, second.until))) == ([1, 4], [5])
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("spec", SPECS)
 @pytest.mark.parametrize("seed", range(3))
 def test_base_and_increments_are_the_table_at_each_place(spec: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -113,6 +113,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
 
 
+@pytest.mark.more
 def test_the_zygote_loads_kernels_for_jobs_with_tables_and_their_processes_compile_nothing() -> None:
     """As the agent has compiled them; see the next test."""
     environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}

@@ -21,8 +21,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field, ValidationError
 
-from gradstream.process.blame import find_user_frames
 from gradstream.process.small_files import read_small_file
+from gradstream.process.watchdogs.stacks import describe, find_running, format_frames
 
 LIMIT = 30.0
 """Seconds that user code may take for one phase before it is reported."""
@@ -165,30 +165,14 @@ class StartWatchdog:
         seconds = time.monotonic() - self._since
         if seconds < self._limit:
             return
-        line, call = _describe(frames, self._folder)
+        line, call = describe(frames, self._folder)
         hang = Hang(phase=phase[:200], line=line, call=call, seconds=seconds)
         temporary = self._folder / f"{_FILE}.tmp"
         temporary.write_text(hang.model_dump_json())
         os.replace(temporary, self._folder / _FILE)
         self._told = True
         faulthandler.cancel_dump_traceback_later()
-        stack = "".join(traceback.format_list(frames)).replace(f"{self._folder / 'code'}/", "")
-        sys.stderr.write(f"{phase} has taken {seconds:.0f} s so far. It is here:\n{stack}")
+        sys.stderr.write(f"{phase} has taken {seconds:.0f} s so far. It is here:\n{format_frames(frames, self._folder)}")
 
     def _find_frames(self) -> list[traceback.FrameSummary]:
-        """Return the frames of the first thread that runs user code, the main one first; from the user's first line on."""
-        stacks = sys._current_frames()
-        del stacks[threading.get_ident()]  # this frame: else it would hold itself, and the locals of every thread with it
-        order = sorted(stacks, key=lambda id: id != self._main)
-        found = (find_user_frames(traceback.extract_stack(stacks[id]), self._folder) for id in order)
-        return next((frames for frames in found if frames), [])
-
-
-def _describe(frames: Sequence[traceback.FrameSummary], folder: Path) -> tuple[str | None, str | None]:
-    """The last line of user code, and what it has called."""
-    code = f"{folder / 'code'}/"
-    last = max((number for number, frame in enumerate(frames) if frame.filename.startswith(code)), default=None)
-    if last is None:
-        return None, None
-    called = frames[last + 1].name[:200] if last + 1 < len(frames) else None
-    return f"{frames[last].filename.removeprefix(code)}:{frames[last].lineno}"[:1000], called
+        return find_running(self._folder, self._main)

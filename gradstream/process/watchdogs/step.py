@@ -1,0 +1,73 @@
+"""A watchdog for training: it ends a worker whose user code does not return, so that the job can go on without it.
+
+Only time in user code counts. A worker that waits for servers, for the gate or for data makes no step either, and does not hang.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from gradstream.process import exits
+from gradstream.process.exits import EXIT_CODES, Exit, ExitReason
+from gradstream.process.watchdogs.stacks import describe, find_running, format_frames
+
+_LOOKS = 10
+"""Per timeout, and at least once a second."""
+
+
+@contextlib.contextmanager
+def step_watchdog(
+    folder: Path, timeout: float | None, steps: Callable[[], int], end: Callable[[int], object] = os._exit
+) -> Iterator[None]:
+    """Inside, end this process with the reason `hung` after `timeout` seconds of user code without another step; None: never.
+    `folder`: of the process. `steps`: how many mini-batches have been trained. `end`: ends the process with an exit code."""
+    if timeout is None:
+        yield
+        return
+    watchdog = _StepWatchdog(folder, timeout, steps, end)
+    watchdog.arm()
+    watchdog.start()
+    try:
+        yield
+    finally:
+        watchdog.over.set()
+        watchdog.join()
+        faulthandler.cancel_dump_traceback_later()
+
+
+class _StepWatchdog(threading.Thread):
+    def __init__(self, folder: Path, timeout: float, steps: Callable[[], int], end: Callable[[int], object]) -> None:
+        super().__init__(name="step watchdog", daemon=True)
+        self._folder, self._timeout, self._steps, self._end = folder, timeout, steps, end
+        self._main = threading.get_ident()
+        self.over = threading.Event()
+
+    def arm(self) -> None:
+        """End the process some time after the timeout unless this is called again: user code may let no other thread run."""
+        faulthandler.dump_traceback_later(2 * self._timeout + 1, exit=True)
+
+    def run(self) -> None:
+        steps, since = self._steps(), time.monotonic()
+        while not self.over.wait(min(1.0, self._timeout / _LOOKS)):
+            self.arm()
+            frames = find_running(self._folder, self._main)
+            now = time.monotonic()
+            if not frames or self._steps() != steps:
+                steps, since = self._steps(), now
+            elif now - since >= self._timeout:
+                line, call = describe(frames, self._folder)
+                where = f" at {line}" + (f" ({call})" if call else "")
+                sys.stderr.write(f"No step for {now - since:.0f} s. User code is here:\n{format_frames(frames, self._folder)}")
+                sys.stderr.flush()
+                said = f"user code ran for {self._timeout:g} s{where} without a step: the limit of roles.worker.step_timeout"
+                code = EXIT_CODES[ExitReason.HUNG]
+                exits.write(self._folder, Exit(reason=ExitReason.HUNG, message=said, code=code))
+                self._end(code)
+                return
