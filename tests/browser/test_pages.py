@@ -53,7 +53,7 @@ def test_words_of_the_glossary_are_explained_where_they_stand(open_page: OpenPag
     tip = page.get_by_role("tooltip")
     still_box(
         page.get_by_role("button", name="Ledger")
-    )  # a definition hides where its word leaves the view, as charts above it come
+    )  # its definition hides while charts above push it out of view
     page.get_by_role("button", name="Ledger").focus()
     expect(tip).to_have_text(re.compile("^Ledger: the count, for each rank, of pushes applied"))
     expect(page.get_by_role("button", name="Ledger")).to_have_attribute("aria-describedby", tip.get_attribute("id") or "")
