@@ -68,6 +68,12 @@ def wait_until_loaded(page: Page) -> None:
     wait_until(page, "!document.querySelector('[aria-label=Loading]') && document.fonts.status === 'loaded'")
 
 
+def pick_action(page: Page, job: str, action: str) -> None:
+    """Pick an item of the menu at the head of a job's page."""
+    page.get_by_role("button", name=f"Actions for {job}", exact=True).click()
+    page.get_by_role("menuitem", name=action).click()
+
+
 def check_looks(page: Page, name: str, *, full_page: bool = True) -> None:
     """Nothing is still loading, nothing scrolls sideways, and axe finds nothing; the picture is kept under `name`."""
     wait_until_loaded(page)

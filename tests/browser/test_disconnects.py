@@ -70,7 +70,7 @@ class Pages:
         page = self.all[name]
         match name:
             case "overview":
-                return page.get_by_role("region", name="Attempts").get_by_role("row").nth(1)
+                return page.get_by_role("list", name="Timeline").get_by_text("Training", exact=True)
             case "metrics":
                 return page.get_by_role("img", name=re.compile("^Training loss: worker 0, "))
             case "staleness":

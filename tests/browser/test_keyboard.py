@@ -35,18 +35,19 @@ def test_a_visit(open_page: OpenPage, client: Client) -> None:
     expect(page.get_by_role("tab", name="Metrics")).to_be_focused()
     expect(page.get_by_role("img", name=re.compile(r"^Training loss: worker 0, \d+ points"))).to_be_visible()
 
-    _tab_to(page, "Stop", back=True)
-    page.keyboard.press("Enter")
+    actions = page.get_by_role("button", name=f"Actions for {job.name}")
+    _tab_to(page, f"Actions for {job.name}", back=True)
+    _pick_last(page, "Stop")
     expect(page.get_by_role("dialog").get_by_role("button", name="Stop")).to_be_focused()
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_have_count(0)
-    expect(page.get_by_role("button", name="Stop")).to_be_focused()
-    page.keyboard.press("Enter")
+    expect(actions).to_be_focused()
+    _pick_last(page, "Stop")
     expect(page.get_by_role("dialog").get_by_role("button", name="Stop")).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.locator("[data-status]").first).to_have_attribute("data-status", "cancelled")
     expect(page.get_by_role("dialog")).to_have_count(0)
-    expect(page.get_by_role("button", name="Delete")).to_be_focused()
+    expect(actions).to_be_focused()
 
     page.keyboard.press("g")
     page.keyboard.press("j")
@@ -83,6 +84,15 @@ def _choose(page: Page, name: str) -> None:
             return
         page.keyboard.press("j")
     raise AssertionError(f"j has not come to {name} in {MAX_STEPS} steps")
+
+
+def _pick_last(page: Page, item: str) -> None:
+    """Open the menu that has the focus, and pick its last item."""
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("menuitem").first).to_be_focused()
+    page.keyboard.press("End")
+    expect(page.get_by_role("menuitem", name=item)).to_be_focused()
+    page.keyboard.press("Enter")
 
 
 def _arrived(page: Page, heading: str) -> None:

@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from gradstream.client import Client
 from gradstream.local.platform import LocalPlatform
-from tests.browser.support import WORKLOAD, OpenPage, slow_spec, submit_slow
+from tests.browser.support import WORKLOAD, OpenPage, pick_action, slow_spec, submit_slow
 
 LOSS = re.compile("^Training loss: ")
 LONG = 100_000
@@ -77,12 +77,12 @@ def test_stopping_asks_first_and_keeps_the_model(open_page: OpenPage, client: Cl
     job = submit_slow(client, name="unwanted", steps=LONG, pause=0.2)
     page = open_page(f"/jobs/{job.id}/metrics")
     expect(page.get_by_role("img", name=LOSS)).to_be_visible()
-    page.get_by_role("button", name="Stop").click()
+    pick_action(page, job.name, "Stop")
     page.get_by_role("button", name="Cancel").click()
     expect(page.get_by_role("dialog")).to_have_count(0)
     assert client.job(job.id).status == "running"
 
-    page.get_by_role("button", name="Stop").click()
+    pick_action(page, job.name, "Stop")
     page.get_by_role("dialog").get_by_role("button", name="Stop").click()
     expect(_status(page)).to_have_attribute("data-status", "cancelled")
     page.get_by_role("tab", name="Files").click()

@@ -37,7 +37,7 @@ def job(client: Client) -> Job:
 def test_each_name_has_a_panel_with_its_newest_item(width: int, scheme: str, look_at: OpenPage, client: Client, job: Job) -> None:
     page = look_at(f"/jobs/{job.id}/media", width=width, scheme=scheme)
     expect(page.get_by_role("tab", name="Media")).to_have_attribute("aria-selected", "true")
-    image = page.get_by_role("img", name=re.compile("^inputs of evaluator. Version"))
+    image = page.get_by_role("img", name=re.compile("^inputs of the evaluator. Version"))
     expect(image).to_be_visible()
     [width_there, height_there] = image.evaluate("(image) => [image.naturalWidth, image.naturalHeight]")
     newest = list(client.media_items(job.id, "inputs"))[-1]

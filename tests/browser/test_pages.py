@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from gradstream.client import Client, Job
 from gradstream.local.platform import LocalPlatform
-from tests.browser.support import OpenPage, check_looks, every_look, submit_slow, wait_until, wait_until_loaded
+from tests.browser.support import OpenPage, check_looks, every_look, still_box, submit_slow, wait_until, wait_until_loaded
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +51,7 @@ def test_page(name: str, width: int, scheme: str, look_at: OpenPage, job: Job) -
 def test_words_of_the_glossary_are_explained_where_they_stand(open_page: OpenPage, job: Job) -> None:
     page = open_page(f"/jobs/{job.id}")
     tip = page.get_by_role("tooltip")
+    still_box(page.get_by_role("button", name="Ledger"))  # its definition hides while charts above push it out of view
     page.get_by_role("button", name="Ledger").focus()
     expect(tip).to_have_text(re.compile("^Ledger: the count, for each rank, of pushes applied"))
     expect(page.get_by_role("button", name="Ledger")).to_have_attribute("aria-describedby", tip.get_attribute("id") or "")

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from gradstream.client import Client, Job
-from tests.browser.support import OpenPage, submit_slow
+from tests.browser.support import OpenPage, pick_action, submit_slow
 from tests.support import eventually
 
 TABS = 8
@@ -49,7 +49,7 @@ def test_eight_tabs_follow_a_job_and_none_keeps_another_from_asking(open_page: O
     assert [tab.evaluate(ASKED) for tab in tabs] == [200] * TABS
     last.get_by_role("tab", name="Config").click()
     expect(last.get_by_label("Job file", exact=True).locator("visible=true").first).to_contain_text("tabbed")
-    last.get_by_role("button", name="Stop").click()
+    pick_action(last, job.name, "Stop")
     last.get_by_role("dialog").get_by_role("button", name="Stop").click()
     for tab in tabs:
         expect(tab.locator("[data-status]").first).to_have_attribute("data-status", "cancelled")

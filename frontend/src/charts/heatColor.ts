@@ -2,8 +2,8 @@ import type { Scheme } from "./palette"
 
 /** One hue from little to much: ever darker on a light page, ever lighter on a dark one, so that much stands out on both. */
 const STOPS = {
-  light: [[222, 238, 244], [159, 207, 220], [88, 165, 186], [29, 117, 144], [10, 72, 95], [4, 34, 48]],
-  dark: [[32, 56, 68], [33, 87, 105], [46, 127, 149], [91, 176, 195], [165, 219, 228], [240, 251, 253]],
+  light: [[200, 225, 234], [148, 200, 214], [88, 165, 186], [29, 117, 144], [10, 72, 95], [4, 34, 48]],
+  dark: [[38, 67, 81], [38, 94, 113], [46, 127, 149], [91, 176, 195], [165, 219, 228], [240, 251, 253]],
 } as const
 
 /** `share`: 0 to 1. */

@@ -1,4 +1,5 @@
 import { Stack } from "@mantine/core"
+import { lazy, Suspense } from "react"
 import { useParams } from "react-router"
 import { isMissing, type Job } from "@/client"
 import { Loaded } from "@/components/messages/Loaded"
@@ -7,8 +8,12 @@ import { PageTitle } from "@/components/page/PageTitle"
 import { BoardContext, useBoardStore } from "@/hooks/charts/useBoard"
 import { FeedContext, useFeedStore } from "@/hooks/job/useFeed"
 import { useJob } from "@/hooks/job/useJob"
+import { useTour } from "@/hooks/tour/useTour"
+import { loadPart } from "@/lib/browser/parts"
 import { JobHeader } from "@/panels/job/header/JobHeader"
 import { JobTabs } from "@/panels/job/JobTabs"
+
+const Tour = lazy(() => loadPart(async () => ({ default: (await import("@/panels/job/tour/Tour")).Tour })))
 
 export function JobPage() {
   const { id = "" } = useParams()
@@ -27,6 +32,7 @@ export function JobPage() {
 }
 
 function OpenedJob({ job }: { job: Job }) {
+  const [step, go] = useTour(job.id)
   return (
     <FeedContext value={useFeedStore(job)}>
       <BoardContext value={useBoardStore()}>
@@ -34,6 +40,11 @@ function OpenedJob({ job }: { job: Job }) {
           <JobHeader />
           <JobTabs />
         </Stack>
+        {step !== null && (
+          <Suspense>
+            <Tour step={step} onGo={go} />
+          </Suspense>
+        )}
       </BoardContext>
     </FeedContext>
   )

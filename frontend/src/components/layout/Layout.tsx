@@ -1,6 +1,6 @@
-import { ActionIcon, AppShell, Burger, Button, Container, Drawer, Group, Stack, Tooltip, VisuallyHidden } from "@mantine/core"
+import { AppShell, Burger, Button, Container, Drawer, Group, Stack, VisuallyHidden } from "@mantine/core"
 import { useDisclosure } from "@mantine/hooks"
-import { IconBook2, IconKeyboard, IconPlus } from "@tabler/icons-react"
+import { IconPlus } from "@tabler/icons-react"
 import { useEffect, useRef } from "react"
 import { Link, Navigate, NavLink, Outlet, useLocation, useNavigate, useNavigation } from "react-router"
 import { isSignedOut } from "@/client"
@@ -11,6 +11,7 @@ import { useKeyboard, useKeys } from "@/hooks/useKeys"
 import { preparePart } from "@/lib/browser/parts"
 import { signedIn } from "@/lib/session/signedIn"
 import { Brand } from "./Brand"
+import { HelpMenu } from "./HelpMenu"
 import { KeysHelp } from "./KeysHelp"
 import { SchemeToggle } from "./SchemeToggle"
 import { UserMenu } from "./UserMenu"
@@ -116,16 +117,7 @@ function Header({ user }: { user: string }) {
           <Button component={Link} to="/jobs/new" size="sm" leftSection={<IconPlus size={16} />} visibleFrom="sm">
             New job
           </Button>
-          <Tooltip label="API documentation">
-            <ActionIcon component={Link} to="/docs" variant="subtle" color="gray" size="lg" c="dimmed" aria-label="API documentation">
-              <IconBook2 size={18} />
-            </ActionIcon>
-          </Tooltip>
-          <Tooltip label="Keys: ?">
-            <ActionIcon variant="subtle" color="gray" size="lg" c="dimmed" aria-label="Keys" onClick={help.open} visibleFrom="sm">
-              <IconKeyboard size={18} />
-            </ActionIcon>
-          </Tooltip>
+          <HelpMenu onKeys={help.open} />
           <KeysHelp opened={helped} onClose={help.close} />
           <SchemeToggle />
           <UserMenu user={user} />

@@ -1,5 +1,6 @@
 import { Group, Paper, Text, Title } from "@mantine/core"
 import { useId, type ReactNode } from "react"
+import type { TourStop } from "@/lib/tour/stops"
 import classes from "./Panel.module.css"
 
 interface PanelProps {
@@ -12,13 +13,15 @@ interface PanelProps {
   wide?: boolean
   /** Little space, and one line of each title. */
   compact?: boolean
+  /** The step of the tour that explains it. */
+  tour?: TourStop
   children: ReactNode
 }
 
-export function Panel({ title, subtitle, actions, flush = false, wide = false, compact = false, children }: PanelProps) {
+export function Panel({ title, subtitle, actions, flush = false, wide = false, compact = false, tour, children }: PanelProps) {
   const id = useId()
   return (
-    <Paper component="section" className={classes.panel} data-wide={wide || undefined} data-compact={compact || undefined} aria-labelledby={title ? id : undefined}>
+    <Paper component="section" className={classes.panel} data-wide={wide || undefined} data-compact={compact || undefined} data-tour={tour} aria-labelledby={title ? id : undefined}>
       {title && (
         <Group className={classes.header} justify="space-between" align="flex-start" wrap="nowrap" gap="sm">
           <div className={classes.titles}>

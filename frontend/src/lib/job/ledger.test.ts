@@ -1,5 +1,5 @@
 import { expect, it } from "vitest"
-import { accounts, noLedger, outcomeTitle, whyDropped } from "./ledger"
+import { accounts, ledgerInShort, noLedger, outcomeTitle, whyDropped } from "./ledger"
 
 const none = new Map<number, number>()
 
@@ -33,4 +33,11 @@ it("says why pushes were dropped", () => {
 it("says that nothing has been pushed only of a center without a version", () => {
   expect(noLedger(0, (said) => `${said} yet.`)).toBe("Nothing has been pushed yet.")
   expect(noLedger(32, (said) => `${said} yet.`)).toBe("The servers count the pushes once a second.")
+})
+
+it("is one sentence where nothing is out of the ordinary", () => {
+  const account = { pushed: 128, applied: 128, deferred: 0, dropped: 0, pending: 0, rolled_back: 0 }
+  expect(ledgerInShort(account)).toBe("128 pushes, all applied.")
+  expect(ledgerInShort({ ...account, applied: 120, pending: 8 })).toBe("128 pushes: 120 applied, 8 pending.")
+  expect(ledgerInShort({ ...account, pushed: 1, applied: 0, rolled_back: 1 })).toBe("1 push: 1 rolled back.")
 })

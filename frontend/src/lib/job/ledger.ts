@@ -1,5 +1,5 @@
 import type { Account } from "@/client"
-import { formatCount } from "@/lib/format"
+import { counted, formatCount } from "@/lib/format"
 
 /** Outcomes of a worker's pushes, over all attempts. */
 export interface WorkerAccount extends Omit<Account, (typeof REASONS)[number]["name"]> {
@@ -31,6 +31,14 @@ type Counted = "dropped" | (typeof REASONS)[number]["name"]
 export function whyDropped(account: Record<Counted, number>): string {
   const known = REASONS.filter(({ name }) => account[name] > 0)
   return known.map(({ name, meaning }) => `${formatCount(account[name])} ${meaning}`).join(", ") || (account.dropped > 0 ? "the reason was not recorded" : "no effect on the model")
+}
+
+/** "128 pushes, all applied."; "128 pushes: 120 applied, 8 pending." */
+export function ledgerInShort(account: Pick<Account, "pushed" | PushOutcome>): string {
+  const pushes = counted(account.pushed, "push", "pushes")
+  if (account.applied === account.pushed) return `${pushes}, all applied.`
+  const known = OUTCOMES.filter(({ name }) => account[name] > 0)
+  return `${pushes}: ${known.map(({ name }) => `${formatCount(account[name])} ${outcomeTitle(name)}`).join(", ")}.`
 }
 
 /** Why there is no ledger yet. A center that has a version has been pushed to. */

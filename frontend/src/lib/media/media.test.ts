@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { binned, csvOf, mediaSource, placeOf, sortRows, sourcesOf } from "./media"
+import { binned, csvOf, mediaSource, mediaSourceInText, placeOf, sortRows, sourcesOf } from "./media"
 
 test("items say who has logged them and where in the training", () => {
   expect(sourcesOf({ ranks: [-1, 10, 2] }).map(mediaSource)).toEqual(["worker 2", "worker 10", "evaluator"])
@@ -29,4 +29,8 @@ test("histograms with bins of their own are drawn on common ones, and nothing is
 test("equal values have a range, and no values have none", () => {
   expect(binned([{ edges: [3, 3], counts: [2] }], 3)!.shares).toEqual([[0, 1, 0]])
   expect(binned([{ edges: [], counts: [] }], 3)).toBeNull()
+})
+
+test("names the process that has logged an item within a sentence", () => {
+  expect([-1, 3].map(mediaSourceInText)).toEqual(["the evaluator", "worker 3"])
 })

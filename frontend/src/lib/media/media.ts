@@ -6,6 +6,11 @@ export function mediaSource(rank: number): string {
   return rank < 0 ? "evaluator" : `worker ${rank}`
 }
 
+/** The same within a sentence: "the evaluator", "worker 0". */
+export function mediaSourceInText(rank: number): string {
+  return rank < 0 ? "the evaluator" : mediaSource(rank)
+}
+
 /** The processes of a name, workers first. */
 export function sourcesOf({ ranks }: Pick<MediaName, "ranks">): number[] {
   return [...ranks].sort((a, b) => Number(a < 0) - Number(b < 0) || a - b)

@@ -50,7 +50,9 @@ export function emptyOf({ empty, unless }: Measure, nothing: (said: string) => s
 
 /** With its unit. */
 export function said({ format, unit }: Measure, value: number | null): string {
-  return unit ? `${format(value)} ${unit}` : format(value)
+  const figure = format(value)
+  if (!unit) return figure
+  return `${figure} ${figure === "1" ? unit.replace(/s$/, "") : unit}`
 }
 
 /** The sentence for a job in which no push is stale, by the nature of the job; null: some are, or may be. */

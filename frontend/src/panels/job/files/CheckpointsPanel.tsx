@@ -23,7 +23,7 @@ export function CheckpointsPanel() {
   const none = nothing("No checkpoint has been made")
   const groups = stored.data ? groupFiles(stored.data.checkpoints, stored.data.files) : []
   return (
-    <Panel title={<Term word="checkpoint">Checkpoints</Term>} subtitle="The newest few are kept; a new attempt resumes from the last" flush>
+    <Panel title={<Term word="checkpoint">Checkpoints</Term>} subtitle="The newest few are kept; a new attempt resumes from the last" flush tour="checkpoints">
       <Loaded {...stored} isEmpty={groups.length === 0} empty={none}>
         {groups.every(({ checkpoint }) => checkpoint === null) && (
           <Text size="sm" c="dimmed" px="md" pb="sm">

@@ -7,7 +7,7 @@ import { Loaded } from "@/components/messages/Loaded"
 import { Panel } from "@/components/page/Panel"
 import { useHistograms } from "@/hooks/job/media/useMedia"
 import { counted, formatCount, formatNumber } from "@/lib/format"
-import { binned, mediaSource, placeOf, sourcesOf } from "@/lib/media/media"
+import { binned, mediaSourceInText, placeOf, sourcesOf } from "@/lib/media/media"
 import { SourceSelect } from "./SourceSelect"
 
 const BINS = 40
@@ -25,7 +25,7 @@ export function HistogramPanel({ jobId, media }: { jobId: string; media: MediaNa
   return (
     <Panel
       title={media.name}
-      subtitle={`${some}${counted(data?.count ?? 0, "histogram")} of ${mediaSource(rank)}`}
+      subtitle={`${some}${counted(data?.count ?? 0, "histogram")} of ${mediaSourceInText(rank)}`}
       actions={
         <>
           <SourceSelect name={media.name} ranks={ranks} rank={rank} onSelect={setRank} />

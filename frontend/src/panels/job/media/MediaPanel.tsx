@@ -5,7 +5,7 @@ import { Loaded } from "@/components/messages/Loaded"
 import { Panel } from "@/components/page/Panel"
 import { useMediaItems } from "@/hooks/job/media/useMedia"
 import { counted, formatMoment } from "@/lib/format"
-import { mediaSource, placeOf, sourcesOf } from "@/lib/media/media"
+import { mediaSourceInText, placeOf, sourcesOf } from "@/lib/media/media"
 import { FileButtons } from "@/panels/job/files/FileButtons"
 import { PictureView } from "./PictureView"
 import { SourceSelect } from "./SourceSelect"
@@ -30,7 +30,7 @@ export function MediaPanel({ jobId, media }: MediaPanelProps) {
   return (
     <Panel
       title={media.name}
-      subtitle={`${counted(list.length, media.kind)} of ${mediaSource(rank)}`}
+      subtitle={`${counted(list.length, media.kind)} of ${mediaSourceInText(rank)}`}
       actions={
         <>
           <SourceSelect name={media.name} ranks={ranks} rank={rank} onSelect={setRank} />

@@ -1,5 +1,5 @@
 import { mediaUrl, type MediaItem } from "@/client"
-import { mediaSource, placeOf } from "@/lib/media/media"
+import { mediaSourceInText, placeOf } from "@/lib/media/media"
 import classes from "./media.module.css"
 
 /** A picture with fewer pixels is enlarged without smoothing, so that each pixel is seen. */
@@ -11,7 +11,7 @@ export function PictureView({ jobId, item }: { jobId: string; item: MediaItem })
     <div className={classes.picture}>
       <img
         src={mediaUrl(jobId, item.seq)}
-        alt={`${item.name} of ${mediaSource(item.rank)}. ${placeOf(item)}`}
+        alt={`${item.name} of ${mediaSourceInText(item.rank)}. ${placeOf(item)}`}
         width={item.width ?? undefined}
         height={item.height ?? undefined}
         data-small={isSmall || undefined}

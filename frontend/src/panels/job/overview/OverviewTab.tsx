@@ -1,27 +1,38 @@
-import { SimpleGrid, Stack } from "@mantine/core"
+import { Stack } from "@mantine/core"
+import { useFeed } from "@/hooks/job/useFeed"
+import { useOverview } from "@/hooks/job/useOverview"
+import { isPlain } from "@/lib/job/history"
+import { hasEnded } from "@/lib/status"
+import { TourInvite } from "@/panels/job/tour/TourInvite"
 import { AttemptsPanel } from "./AttemptsPanel"
-import { BestPanel } from "./BestPanel"
+import { CoursePanel } from "./CoursePanel"
 import { CurvesGrid } from "./CurvesGrid"
+import { EvaluationsPanel } from "./EvaluationsPanel"
 import { FailuresPanel } from "./FailuresPanel"
 import { LedgerPanel } from "./LedgerPanel"
-import { ProgressPanel } from "./ProgressPanel"
 import { StragglersPanel } from "./StragglersPanel"
+import { Tiles } from "./Tiles"
 import { TimePanel } from "./TimePanel"
 
-/** How the job came to where it is, how fast, and what it cost. */
+/** The dashboard of a job: its figures, how it learns, who is late and what that costs; then its history, where that is not one sentence. */
 export function OverviewTab() {
+  const job = useFeed((feed) => feed.job)
+  const { data } = useOverview(job)
+  const plain = !data || isPlain(data, job)
+  const trains = job.progress.first_step_at !== null || hasEnded(job)
   return (
     <Stack gap="md">
-      <ProgressPanel />
+      {!trains && <CoursePanel />}
+      <TourInvite />
+      <Tiles />
       <CurvesGrid />
-      <SimpleGrid cols={{ base: 1, md: 2 }} spacing="md">
-        <BestPanel />
-        <LedgerPanel />
-      </SimpleGrid>
-      <TimePanel />
       <StragglersPanel />
-      <AttemptsPanel />
-      <FailuresPanel />
+      <TimePanel />
+      <EvaluationsPanel />
+      {!plain && <LedgerPanel />}
+      {!plain && <AttemptsPanel />}
+      {!plain && <FailuresPanel />}
+      {trains && <CoursePanel plain={plain} />}
     </Stack>
   )
 }

@@ -1,31 +1,26 @@
 import { Code, List, Stack, Text } from "@mantine/core"
 import type { SlowWorker, StragglerRemedy } from "@/client"
-import { Loaded } from "@/components/messages/Loaded"
 import { Term } from "@/components/messages/Term"
 import { Panel } from "@/components/page/Panel"
 import { useFeed } from "@/hooks/job/useFeed"
-import { useNothing } from "@/hooks/job/useNothing"
 import { useStragglers } from "@/hooks/job/useStragglers"
 import { formatClock } from "@/lib/format"
 
-/** Which workers are slow, since when, why, what that costs, and what would help. One sentence where all are equally fast. */
+/** Which workers are slow, since when, why, what that costs, and what would help. Nothing where all are equally fast: the time breakdown says so. */
 export function StragglersPanel() {
   const job = useFeed((feed) => feed.job)
-  const found = useStragglers(job)
-  const nothing = useNothing()
-  const { message = "", items = [], cost = null, remedies = [] } = found.data ?? {}
+  const { message, items = [], cost = null, remedies = [] } = useStragglers(job).data ?? {}
+  if (items.length === 0) return null
   return (
     <Panel title={<Term word="straggler">Stragglers</Term>} subtitle="Workers whose mini-batches take at least twice as long as the others' in this attempt">
-      <Loaded {...found} isEmpty={message === ""} empty={nothing("Nothing has been measured")}>
-        <Stack gap="xs">
-          <Text size="sm" fw={items.length > 0 ? 550 : undefined}>
-            {message}
-          </Text>
-          {items.length > 0 && <Stragglers items={items} />}
-          {cost && <Text size="sm">{cost}</Text>}
-          {remedies.length > 0 && <Remedies remedies={remedies} />}
-        </Stack>
-      </Loaded>
+      <Stack gap="xs">
+        <Text size="sm" fw={550}>
+          {message}
+        </Text>
+        <Stragglers items={items} />
+        {cost && <Text size="sm">{cost}</Text>}
+        {remedies.length > 0 && <Remedies remedies={remedies} />}
+      </Stack>
     </Panel>
   )
 }

@@ -51,6 +51,7 @@ export function HeatMapPanel({ width }: { width: number }) {
   return (
     <Panel
       wide
+      tour="staleness"
       title={title}
       subtitle={`${WORDS[cell]} of each cell, ${measure.about}`}
       actions={

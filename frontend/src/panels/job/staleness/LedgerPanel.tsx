@@ -30,7 +30,7 @@ export function LedgerPanel() {
   const range = useRestingRange()
   const nothing = useNothing()
   return (
-    <Panel wide flush title="Ledger" subtitle={range ? `${WHOLE}. ${NO_RANGE}` : `${WHOLE}: every push has one outcome`}>
+    <Panel wide flush tour="ledger" title="Ledger" subtitle={range ? `${WHOLE}. ${NO_RANGE}` : `${WHOLE}: every push has one outcome`}>
       <Loaded {...pushed.chart} isEmpty={rows.length === 0} empty={nothing("No push has been made")}>
         <Table.ScrollContainer minWidth={640} type="native" role="region" tabIndex={0} aria-label="Ledger of each worker">
           <Table verticalSpacing={6}>

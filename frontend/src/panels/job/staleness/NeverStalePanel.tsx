@@ -8,7 +8,7 @@ export function NeverStalePanel({ why }: { why: string }) {
   const job = useFeed((feed) => feed.job)
   const { data } = useOverview(job)
   return (
-    <Panel wide>
+    <Panel wide tour="staleness">
       {why} {waitedFor(data?.workers ?? [])}
     </Panel>
   )

@@ -1,8 +1,11 @@
 import { SimpleGrid } from "@mantine/core"
 import { useSight } from "@/hooks/charts/useSight"
+import { Panel } from "@/components/page/Panel"
 import { useFeed } from "@/hooks/job/useFeed"
+import { useNothing } from "@/hooks/job/useNothing"
 import { useChartKeys } from "@/hooks/useKeys"
 import { neverStale } from "@/lib/staleness/stale"
+import { hasEnded } from "@/lib/status"
 import { ChartToolbar } from "@/panels/job/metrics/ChartToolbar"
 import { MetricCard } from "@/panels/job/metrics/MetricCard"
 import { AgainstPanel } from "./AgainstPanel"
@@ -14,7 +17,10 @@ import { NeverStalePanel } from "./NeverStalePanel"
 /** The observatory: who was how stale when, what it did to the loss, and what became of each push. */
 export function StalenessTab() {
   const why = useFeed((feed) => neverStale(feed.job))
+  const endedFirst = useFeed(({ job }) => hasEnded(job) && job.progress.version === 0)
+  const nothing = useNothing()
   useChartKeys()
+  if (endedFirst) return <Panel tour="staleness">{nothing("No push has been applied")}</Panel>
   return (
     <>
       <ChartToolbar />
