@@ -216,10 +216,10 @@ class Peers:
         """Wait until a peer takes more of a request, or sends more of an answer. The wait counts in slices, so that a worker that
         is stopped as a whole goes on afterwards. Raises: PeerLost: the peer is frozen."""
         does = "take a request" if event == select.POLLOUT else "send the rest of its answer"
-        room = select.poll()
-        room.register(file, event)
+        ready = select.poll()
+        ready.register(file, event)
         for waited in range(_FROZEN_LOOK, _FROZEN_AFTER + 1, _FROZEN_LOOK):
-            if room.poll(1000 * _FROZEN_LOOK):
+            if ready.poll(1000 * _FROZEN_LOOK):
                 return
             log.warning("waiting for peer %d of %s to %s for %d s", number, self._label, does, waited)
         raise PeerLost(

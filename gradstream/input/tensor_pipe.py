@@ -25,7 +25,7 @@ _LINE = 64
 _LENGTH = struct.Struct("=q")
 """Bytes of the head of a message, which come before it."""
 
-WaitForRoom = Callable[[int, int], None]
+WaitForPipe = Callable[[int, int], None]
 """Wait for a pipe that does not block: its file, and what is awaited, `select.POLLIN` or `select.POLLOUT`."""
 
 
@@ -61,7 +61,7 @@ def pack(value: Any) -> Packed:
     return _packed(each(value, _Sent.of))
 
 
-def write(pipe: Connection, packed: Packed, wait: WaitForRoom | None = None) -> None:
+def write(pipe: Connection, packed: Packed, wait: WaitForPipe | None = None) -> None:
     """Send what was packed. Waits while the pipe is full: by `wait`, if the pipe does not block. Raises: BrokenPipeError: the other
     process is gone; what `wait` raises."""
     head = pickle.dumps((packed.head, [(view.nbytes, _address(view) % _LINE) for view in packed.views]))
@@ -75,7 +75,7 @@ def write(pipe: Connection, packed: Packed, wait: WaitForRoom | None = None) -> 
                 wait(pipe.fileno(), select.POLLOUT)
 
 
-def send(pipe: Connection, value: Any, wait: WaitForRoom | None = None) -> None:
+def send(pipe: Connection, value: Any, wait: WaitForPipe | None = None) -> None:
     """Pack a value and write it. Raises: as these two."""
     write(pipe, pack(value), wait)
 
@@ -95,7 +95,7 @@ def portable(error: BaseException, where: str) -> BaseException:
     return error
 
 
-def receive(pipe: Connection, wait: WaitForRoom | None = None) -> Any:
+def receive(pipe: Connection, wait: WaitForPipe | None = None) -> Any:
     """Return the next value. `wait`: as for `write`. Raises: what `send_error` got; what `wait` raises; EOFError or
     ConnectionError, when the other process is gone."""
     length = memoryview(bytearray(_LENGTH.size))
@@ -122,7 +122,7 @@ def _address(view: memoryview) -> int:
     return torch.frombuffer(view, dtype=torch.uint8).data_ptr() if view.nbytes else 0
 
 
-def _read_into(view: memoryview, pipe: int, wait: WaitForRoom | None) -> None:
+def _read_into(view: memoryview, pipe: int, wait: WaitForPipe | None) -> None:
     """Straight to where it stays: a `Connection` would copy twice."""
     while view:
         try:
