@@ -45,11 +45,25 @@ LOOK_INTERVAL = 0.02
 TIMEOUT = 1200
 
 
+class Whole(nn.Module):
+    """A layer that `tensor` does not split."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(width, width) / width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x @ self.weight
+
+
 class Blocks(Workload):
     width: int
+    whole: int = 0
+    """Blocks that `tensor` does not split."""
 
     def model(self) -> nn.Module:
-        return nn.Sequential(*(nn.Sequential(nn.Linear(self.width, self.width), nn.ReLU()) for _ in range(BLOCKS)))
+        kinds = [Whole(self.width) if k < self.whole else nn.Linear(self.width, self.width) for k in range(BLOCKS)]
+        return nn.Sequential(*(nn.Sequential(kind, nn.ReLU()) for kind in kinds))
 
     def dataset(self, split: Split) -> TensorDataset:
         return TensorDataset(torch.randn(256, self.width), torch.randn(256, self.width))
@@ -58,14 +72,14 @@ class Blocks(Workload):
         return nn.functional.mse_loss(model(batch[0]), batch[1])
 
 
-def job(width: int, group: dict[str, int], parts: int) -> JobSpec:
+def job(width: int, group: dict[str, int], parts: int, whole: int = 0, optimizer: dict[str, Any] | None = None) -> JobSpec:
     at_once = group.get("fsdp", 1) * group.get("replicate", 1)
     return JobSpec.model_validate(
         {
             "name": "group-memory",
-            "workload": {"entrypoint": "benchmarks.group_memory:Blocks", "args": {"width": width}},
+            "workload": {"entrypoint": "benchmarks.group_memory:Blocks", "args": {"width": width, "whole": whole}},
             "strategy": {"name": "local_sgd", "lr": 0.001},
-            "optimizer": {"name": "adam"},
+            "optimizer": optimizer or {"name": "adam"},
             "batch_size": 32,
             "accumulate": parts // at_once,
             "stop": {"steps": 10**6},
@@ -120,8 +134,10 @@ class Peaks:
 
 
 def measured(given: argparse.Namespace, group: dict[str, int]) -> dict[str, float]:
+    """Return the largest values in sizes of the model: lead, peer, pss, total; and the seconds of a mini-batch."""
     command = [sys.executable, "-m", "benchmarks.group_memory", "--one", json.dumps(group)]
     command += [f"--megabytes={given.megabytes}", f"--rounds={given.rounds}", f"--peers={given.peers}"]
+    command += [f"--whole={given.whole}", f"--optimizer={given.optimizer}"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -161,13 +177,16 @@ def main() -> None:
     )
     parser.add_argument("--peers", type=int, default=4, help="processes of each group (default: 4)")
     parser.add_argument("--rounds", type=int, default=4, help="mini-batches of each (default: 4)")
+    parser.add_argument("--whole", type=int, default=0, help=f"of {BLOCKS} blocks that tensor does not split (default: 0)")
+    parser.add_argument("--optimizer", default='{"name": "adam"}', help="as in a job file, in JSON (default: adam)")
     parser.add_argument("--one", metavar="GROUP", help="train one group in this process")
     given = parser.parse_args()
     if given.one:
-        train(job(width_of(given.megabytes), json.loads(given.one), given.peers), given.rounds)
+        spec = job(width_of(given.megabytes), json.loads(given.one), given.peers, given.whole, json.loads(given.optimizer))
+        train(spec, given.rounds)
         return
     rows: dict[str, Any] = {"one process": {}} | {
-        f"{axis} {given.peers}": {axis: given.peers} for axis in ("replicate", "fsdp", "stages")
+        f"{axis} {given.peers}": {axis: given.peers} for axis in ("replicate", "fsdp", "stages", "tensor")
     }
     found = {name: measured(given, group) for name, group in rows.items()}
     print(f"a model of {given.megabytes} MB, Adam; memory in sizes of the model")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
-from backend.overview.schemas import BestMetric, PeerLoad, PushOutcomes, ServerLoad, WorkerLoad
+from backend.overview.schemas import BestMetric, PushOutcomes, ServerLoad, WorkerLoad
 from backend.progress.attempt_span import AttemptSpan
+from gradstream.api.progress import PeerLoad
 from gradstream.metrics import CATALOGUE, REASONS
 from gradstream.progress.exchange import ShardLoad
 from gradstream.progress.process_summary import ProcessSummaries, ProcessSummary

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from backend.jobs.history_schemas import CheckpointRef
 from backend.schemas import Schema
+from gradstream.api.progress import PeerLoad
 from gradstream.api.statuses import AttemptStatus
 
 
@@ -73,19 +74,6 @@ class Speed(Schema):
     factor: float | None = Field(description="`samples_per_second` / `one_alone`; null: `one_alone` is not measured")
     workers: int = Field(description="Workers of the job")
     message: str | None = Field(description="Reason for a missing factor, and the way to measure it")
-
-
-class PeerLoad(Schema):
-    """One process of a worker that is a group, lately."""
-
-    number: int = Field(description="0: the lead, which speaks with the servers")
-    label: str = Field(examples=["worker-0/1"])
-    at: datetime | None = Field(description="Time of its last report")
-    compute: float | None = Field(
-        description="Share of its worker's compute time for which it computed; in the rest it waited for the others"
-    )
-    cpu: float | None = Field(description="Cores")
-    memory: int | None = Field(description="Bytes that it has for itself")
 
 
 class WorkerLoad(Schema):

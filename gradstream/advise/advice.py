@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
 from pydantic import ValidationError
 
+from gradstream.advise.group.shapes import group_seconds
 from gradstream.advise.limits import rate, serial_limit
 from gradstream.advise.measure import Measurement
 from gradstream.advise.outlook import Machines, Outlook, outlook
@@ -52,7 +53,14 @@ class Advice:
 def advise(spec: JobSpec, measured: Measurement, machines: Machines) -> Advice:
     def look(candidate: JobSpec) -> Outlook:
         payload = (measured.pushed[candidate.codec.name] + measured.pulled) / 2
-        return outlook(candidate, machines, payload, measured.per_epoch, measured.curvature, measured.of_rows / 2)
+        return outlook(
+            candidate,
+            for_group(candidate, measured, machines),
+            payload,
+            measured.per_epoch,
+            measured.curvature,
+            measured.of_rows / 2,
+        )
 
     job = look(spec)
     others = [name for name in STRATEGIES if name != job.name]
@@ -62,6 +70,14 @@ def advise(spec: JobSpec, measured: Measurement, machines: Machines) -> Advice:
     lr, last = _rate(choice, measured)
     more = [*_without_servers(choice.spec), *_dealt(choice.spec, machines), *_unpaired(spec, measured)]
     return Advice(job, strategies, choice, lr, [*slower, *reasons, *more, *last])
+
+
+def for_group(spec: JobSpec, measured: Measurement, machines: Machines) -> Machines:
+    """Return the machines with a time of a mini-batch that makes the simulator's worker the group of the job: the simulator divides
+    it by `parallelism`."""
+    if measured.group is None or spec.roles.worker.group.peers == 1:
+        return machines
+    return replace(machines, step=group_seconds(spec, machines.step, measured.group) * spec.parallelism)
 
 
 def _calm(spec: JobSpec, measured: Measurement) -> tuple[float, list[str]]:

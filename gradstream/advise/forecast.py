@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from gradstream.advise.group.memory import gradient_memory
 from gradstream.advise.limits import alternating
 from gradstream.api.plan import Memory, Size, Staleness, Traffic
 from gradstream.center.parameters.slices import slices
@@ -17,7 +18,6 @@ from gradstream.codecs.base import Codec
 from gradstream.optim.spec import Sgd
 from gradstream.spec import JobSpec
 from gradstream.spec.cadence import HOLD_AT
-from gradstream.spec.roles import WorkerGroup
 
 ITEM = 4
 """Bytes of a parameter in nearly all models."""
@@ -97,16 +97,25 @@ def memory(spec: JobSpec, size: Size) -> Memory:
     """At most: theta, a gradient, what is pushed and what was pulled; and what belongs to the job's choices."""
     by_server, role, n = spec.strategy.descends == "server", spec.roles.worker, spec.roles.worker.count
     residual = spec.codec.lossy and spec.strategy.pushes == "direction"
-    kept, more_threads, more_peers = 0 if by_server else _kept(spec.optimizer), role.hogwild - 1, _more_gradients(role.group)
-    worker = 4 + residual + spec.pipeline + kept + more_threads * (1 + kept) + more_peers  # each has gradients of its own
+    kept, more_threads, group = 0 if by_server else _kept(spec.optimizer), role.hogwild - 1, role.group
+    gradients = gradient_memory(group, size, spec.accumulate)
+    travel = 2 + residual + spec.pipeline
+    threads = more_threads * (1 + kept)  # each has gradients of its own
     server = _server_vectors(spec)
     vector = ITEM * size.parameters
     narrow = _narrow(spec, vector)
-    evaluator, worker_bytes = 2 * vector + narrow, worker * vector + (role.hogwild + role.group.parts - 1) * narrow
-    peer = _of_peer(role.group, kept, vector) + narrow if role.group.peers > 1 else None
+    each_narrow = math.ceil(gradients.computed * narrow)
+    worker = math.ceil((1 + travel + kept + threads + gradients.all(group.peers)) * vector)
+    worker += more_threads * narrow + group.peers * each_narrow
     if spec.roles.serverless:
-        return Memory(worker=worker_bytes + math.ceil(server * vector / n), peer=peer, server=0, evaluator=evaluator)
-    return Memory(worker=worker_bytes, peer=peer, server=server * vector, evaluator=evaluator)
+        worker += math.ceil(server * vector / n)
+    lead = peer = None
+    if group.peers > 1:
+        own, of_optimizer = gradients.each * vector + each_narrow, kept * vector / group.fsdp
+        lead = math.ceil(own + of_optimizer + travel * vector)
+        peer = math.ceil(own + (of_optimizer if group.fsdp > 1 else 0))
+    shards = 0 if spec.roles.serverless else server * vector
+    return Memory(worker=worker, lead=lead, peer=peer, server=shards, evaluator=2 * vector + narrow)
 
 
 def _server_vectors(spec: JobSpec) -> int:
@@ -118,20 +127,6 @@ def _server_vectors(spec: JobSpec) -> int:
     sample = spec.effective_gate.mode != "bsp" and is_sampled  # one center, which the drift is measured from
     kept = 0 if spec.evaluate.cadence.by_time else HOLD_AT
     return 2 * center + 1 + (strategy.gathers(n) is not None) + sample + kept
-
-
-def _more_gradients(group: WorkerGroup) -> int:
-    """Return the vectors that the peers beside the lead keep gradients in: those that backward leaves, and those that the lead
-    finds. The stages of a pipeline have two together, as each has those of its blocks, and so have the processes of `tensor`, as
-    if all parameters were split. With fsdp, all add to the lead's."""
-    if group.fsdp > 1:
-        return 0
-    return 2 * group.replicate - (1 if group.stages * group.tensor > 1 else 2)
-
-
-def _of_peer(group: WorkerGroup, kept: int, vector: int) -> int:
-    """Return the bytes of a peer beside the lead. `kept`: state vectors of the worker's optimizer."""
-    return math.ceil((kept if group.fsdp > 1 else 2) * vector / (group.fsdp * group.stages * group.tensor))
 
 
 def worker_on_gpu(spec: JobSpec, size: Size) -> Split:

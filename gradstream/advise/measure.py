@@ -13,12 +13,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from gradstream.advise.group.cost import GroupFacts
+from gradstream.advise.group.measure import measure_group
 from gradstream.advise.tables import MeasuredTable, TablesUnderMeasurement, tables_of
 from gradstream.api.plan import TableSize
 from gradstream.center.entries import Payload
 from gradstream.codecs import CODECS
 from gradstream.codecs.base import Codec
-from gradstream.group.tensor.plan import plan_of
+from gradstream.group.tensor.plan import plan_of, split_parameters
 from gradstream.input.data import Batches
 from gradstream.model.computing.scaled import problem_of
 from gradstream.model.ensemble import members
@@ -60,6 +62,10 @@ class Measurement:
     """Elements of the largest parameter."""
     gathered: int = 0
     """Layers whose outputs the processes of a group gather at once, as no plan pairs them; 0 without `tensor`."""
+    whole: int | None = None
+    """Parameters that `tensor` leaves whole in each process; None: the job has no such group."""
+    group: GroupFacts | None = None
+    """Measurements for the advice on groups; None: the model has embedding tables, which a group cannot train."""
 
     @property
     def saved(self) -> dict[str, float]:
@@ -101,6 +107,7 @@ def measure(spec: JobSpec, folder: Path) -> Measurement:
     offered = [spec.codec, *(codec() for name, codec in CODECS.items() if name != spec.codec.name)]
     size_of = partial(_bytes, spec, flat)
     found = [each for each in looks if isinstance(each, float)]
+    gathered, whole = _split(spec, code, flat)
     return Measurement(
         flat.theta.numel(),
         {_name(codec): size_of(codec, gradient) for codec in offered},
@@ -112,17 +119,20 @@ def measure(spec: JobSpec, folder: Path) -> Measurement:
         flat.theta.nbytes,
         of_tables,
         max((parameter.size for parameter in flat.parameters), default=0),
-        _gathered(spec, code, flat),
+        gathered,
+        whole,
+        None if tables else measure_group(spec, code, flat, batch),
     )
 
 
-def _gathered(spec: JobSpec, code: UserCode, flat: FlatModel) -> int:
-    """Return the layers of one member. Raises: UserError: the plan does not fit the model."""
-    if spec.roles.worker.group.tensor == 1:
-        return 0
+def _split(spec: JobSpec, code: UserCode, flat: FlatModel) -> tuple[int, int | None]:
+    """Return `Measurement.gathered`, of one member, and `Measurement.whole`. Raises: UserError: the plan does not fit the model."""
+    if (count := spec.roles.worker.group.tensor) == 1:
+        return 0, None
     with blaming("tensor_plan()"):
-        plan = plan_of(members(flat.model)[0], code.tensor_plan(), spec.roles.worker.group.tensor)
-    return len(plan.modules) if plan.is_default else 0
+        plans = [plan_of(member, code.tensor_plan(), count) for member in members(flat.model)]
+    split = [id(p) for plan in plans for p in split_parameters(plan)]
+    return len(plans[0].modules) if plans[0].is_default else 0, sum(p.numel() for p in flat.trained if id(p) not in split)
 
 
 def _trained(problem: ModelProblem, spec: JobSpec, tables: TablesUnderMeasurement | None) -> tuple[float, Tensor]:

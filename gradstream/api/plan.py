@@ -48,6 +48,9 @@ class MeasuredSize(Size, frozen=True):
 
     epoch_samples: int | None = Field(None, ge=1, le=10**15, description="Samples of an epoch of all workers; null: not known")
     largest_parameter: int | None = Field(None, ge=1, le=10**12, description="Elements of the largest parameter; null: not known")
+    whole_parameters: int | None = Field(
+        None, ge=0, le=10**12, description="Parameters that a group with `tensor` leaves whole in each process; null: not known"
+    )
     tables: tuple[TableSize, ...] | None = Field(None, max_length=1000, description="Its embedding tables; null: not measured")
 
 
@@ -73,9 +76,11 @@ class Memory(BaseModel, frozen=True):
     """Vectors as long as the model. Activations, mini-batches and some 300 MB of PyTorch for each process come on top."""
 
     worker: int = Field(description="Bytes of a worker, with all processes of its group")
+    lead: int | None = Field(
+        description="Bytes that the first process of a group has to itself, beside what all of them share; null: there is no group"
+    )
     peer: int | None = Field(
-        description="Bytes that a process of a group, but its lead, has to itself, beside what all of them share; null: there is "
-        "no group"
+        description="Bytes that each other process of a group has to itself, as `peer/memory` measures it; null: there is no group"
     )
     server: int = Field(description="Bytes of all shards together")
     evaluator: int

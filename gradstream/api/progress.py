@@ -83,3 +83,24 @@ class Progress(Headway):
         None, description="Mini-batches by where they are; null: each worker has a fixed share (`data.deal: shares`)"
     )
     shards: list[ShardLoad] = Field(default_factory=list, description="Load of each server")
+
+
+class PeerLoad(ApiModel):
+    """One process of a worker that is a group, lately."""
+
+    number: int = Field(description="0: the lead, which speaks with the servers")
+    label: str = Field(examples=["worker-0/1"])
+    at: datetime | None = Field(description="Time of its last report")
+    compute: float | None = Field(
+        description="Share of its worker's compute time for which it computed; in the rest it waited for the others"
+    )
+    cpu: float | None = Field(description="Cores")
+    memory: int | None = Field(description="Bytes that it has for itself")
+
+
+class GroupLoad(ApiModel):
+    """A worker that is a group. A group computes on CPUs."""
+
+    rank: int
+    label: str = Field(examples=["worker-0"])
+    peers: list[PeerLoad] = Field(description="Its processes that have reported, by number")

@@ -11,7 +11,8 @@ import os
 import select
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from multiprocessing import connection
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
@@ -38,6 +39,9 @@ log = logging.getLogger(__name__)
 
 _LOOK_INTERVAL = 30.0
 """Seconds of waiting for a peer, after which each look says so in the log."""
+_FROZEN_LOOK, _FROZEN_AFTER = 5, 60
+"""Seconds for which a peer takes no byte of a request, or sends no byte of an answer that it has begun: between two lines of the
+log, and until it counts as frozen. A peer that waits for requests takes them at once."""
 _SOON = 5
 """Milliseconds for which a wait looks at one file alone, which is quicker than to look at all peers."""
 _ENDS_WITHIN = 5.0
@@ -135,13 +139,14 @@ class Peers:
             process = context.Process(target=_serve, args=args, name=f"peer-{number}", daemon=True)
             process.start()
             there.close()
+            os.set_blocking(here.fileno(), False)  # so that a peer that is frozen does not block the lead without an end
             self._pipes.append(here)
             self._processes.append(process)
 
     def ask(self, number: int, request: Request) -> None:
-        """Send a request to a peer, from 1. Raises: PeerLost."""
+        """Send a request to a peer, from 1. Waits while it takes some of it now and then. Raises: PeerLost."""
         try:
-            tensor_pipe.send(self._pipes[number - 1], request)
+            tensor_pipe.send(self._pipes[number - 1], request, partial(self._wait_for_peer, number))
             self._asked.add(number)
         except ConnectionError:
             raise self._lost(number) from None
@@ -190,7 +195,7 @@ class Peers:
         ready = connection.wait([*pipes, *([] if pipe is None else [pipe])], _LOOK_INTERVAL)
         self.wait_seconds += time.perf_counter() - waited_from
         if not ready:
-            log.warning("waiting for the other peers of %s for %.0f s", self._label, time.monotonic() - began)
+            log.warning("waiting for %s of %s for %.0f s", self._named(self._asked), self._label, time.monotonic() - began)
         for answered, number in pipes.items():
             if answered in ready:
                 self._take(number)
@@ -199,13 +204,32 @@ class Peers:
     def _take(self, number: int) -> None:
         self._asked.discard(number)
         try:
-            self._early[number] = tensor_pipe.receive(self._pipes[number - 1])
+            self._early[number] = tensor_pipe.receive(self._pipes[number - 1], partial(self._wait_for_peer, number))
         except (EOFError, ConnectionError):
             raise self._lost(number) from None
         except _Failed as failed:
             if failed.part is None:
                 raise failed.cause from None
             raise UserError(failed.part) from failed.cause
+
+    def _wait_for_peer(self, number: int, file: int, event: int) -> None:
+        """Wait until a peer takes more of a request, or sends more of an answer. The wait counts in slices, so that a worker that
+        is stopped as a whole goes on afterwards. Raises: PeerLost: the peer is frozen."""
+        does = "take a request" if event == select.POLLOUT else "send the rest of its answer"
+        ready = select.poll()
+        ready.register(file, event)
+        for waited in range(_FROZEN_LOOK, _FROZEN_AFTER + 1, _FROZEN_LOOK):
+            if ready.poll(1000 * _FROZEN_LOOK):
+                return
+            log.warning("waiting for peer %d of %s to %s for %d s", number, self._label, does, waited)
+        raise PeerLost(
+            f"peer {number} of {self._label} is frozen: for {_FROZEN_AFTER} s it did not {does}; with it the whole worker ends"
+        )
+
+    @staticmethod
+    def _named(numbers: Iterable[int]) -> str:
+        listed = ", ".join(map(str, sorted(numbers)))
+        return f"peers {listed}" if "," in listed else f"peer {listed}" if listed else "the other peers"
 
     def _lost(self, number: int) -> PeerLost:
         process = self._processes[number - 1]

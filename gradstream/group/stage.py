@@ -15,9 +15,8 @@ from torch import Tensor, nn
 
 from gradstream.data.source import each
 from gradstream.errors import InvalidWorkload
+from gradstream.group.stage_bounds import PLACE, stage_bounds
 from gradstream.input import randomness
-
-_PLACE = "roles.worker.group.stages"
 
 
 class _StageOver(BaseException):
@@ -57,7 +56,7 @@ class Stage:
             self._received, self._runs = None, False
         if self._next != ended or (ended < self._blocks) == self.is_last:
             raise InvalidWorkload(
-                f"{_PLACE}: loss() called {self._next} of {self._blocks} blocks of the model; it must call each once"
+                f"{PLACE}: loss() called {self._next} of {self._blocks} blocks of the model; it must call each once"
             )
         return result
 
@@ -67,7 +66,7 @@ class Stage:
                 return forward(*args, **kwargs)
             if index != self._next:
                 raise InvalidWorkload(
-                    f"{_PLACE}: the model called block {index} where block {self._next} of {self._blocks} was due; it must call "
+                    f"{PLACE}: the model called block {index} where block {self._next} of {self._blocks} was due; it must call "
                     "each once, in the order of blocks(model), which the workload may override"
                 )
             self._next += 1
@@ -93,24 +92,6 @@ def _check_output(output: Any) -> None:
             _check_output(inner)
     elif not (output is None or isinstance(output, Tensor | Number | str)):
         raise InvalidWorkload(
-            f"{_PLACE}: a block gives a {type(output).__name__}, of which a stage cannot send the gradient; let blocks give "
+            f"{PLACE}: a block gives a {type(output).__name__}, of which a stage cannot send the gradient; let blocks give "
             "tensors, alone or in tuples, lists and dicts, or override blocks(model)"
         )
-
-
-def stage_bounds(sizes: Sequence[int], count: int) -> list[int]:
-    """Return the first block of each of `count` stages, and the number of blocks: stages with about as many parameters each, and
-    at least one block. Raises: InvalidWorkload: there are fewer blocks than stages."""
-    if len(sizes) < count:
-        raise InvalidWorkload(
-            f"{_PLACE}: the model has {len(sizes)} blocks, too few for {count} stages; lower it, or override blocks(model) in the "
-            "workload"
-        )
-    total, bounds, before = sum(sizes), [0], 0
-    for index, size in enumerate(sizes[:-1], 1):
-        before += size
-        left, stages = len(sizes) - index, count - len(bounds)
-        due = before * count >= total * len(bounds) or left == stages
-        if stages and due and left >= stages:
-            bounds.append(index)
-    return [*bounds, len(sizes)]

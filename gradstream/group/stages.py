@@ -21,7 +21,8 @@ from gradstream.group.peers import PeerProblem, Peers
 from gradstream.group.pipeline import PipelineStage, Receive, StagePipe
 from gradstream.group.problem import GroupProblem, mean_of, share_out
 from gradstream.group.requests import Check, Request, TakeBuffers, Train, Trained
-from gradstream.group.stage import Stage, stage_bounds
+from gradstream.group.stage import Stage
+from gradstream.group.stage_bounds import stage_bounds
 from gradstream.input.data import Batches
 from gradstream.input.prefetch import Prefetched
 from gradstream.model.flat_model import FlatModel

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import os
 import pickle
+import select
+import struct
 import traceback
+from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
@@ -19,6 +22,11 @@ from gradstream.data.source import each
 
 _LINE = 64
 """Bytes of a cache line, where torch lets tensors begin."""
+_LENGTH = struct.Struct("=q")
+"""Bytes of the head of a message, which come before it."""
+
+WaitForPipe = Callable[[int, int], None]
+"""Wait for a pipe that does not block: its file, and what is awaited, `select.POLLIN` or `select.POLLOUT`."""
 
 
 class _Sent(NamedTuple):
@@ -53,17 +61,23 @@ def pack(value: Any) -> Packed:
     return _packed(each(value, _Sent.of))
 
 
-def write(pipe: Connection, packed: Packed) -> None:
-    """Send what was packed. Waits while the pipe is full. Raises: BrokenPipeError: the other process is gone."""
-    pipe.send_bytes(pickle.dumps((packed.head, [(view.nbytes, _address(view) % _LINE) for view in packed.views])))
-    for view in packed.views:
+def write(pipe: Connection, packed: Packed, wait: WaitForPipe | None = None) -> None:
+    """Send what was packed. Waits while the pipe is full: by `wait`, if the pipe does not block. Raises: BrokenPipeError: the other
+    process is gone; what `wait` raises."""
+    head = pickle.dumps((packed.head, [(view.nbytes, _address(view) % _LINE) for view in packed.views]))
+    for view in (memoryview(_LENGTH.pack(len(head)) + head), *packed.views):
         while view:
-            view = view[os.write(pipe.fileno(), view) :]
+            try:
+                view = view[os.write(pipe.fileno(), view) :]
+            except BlockingIOError:
+                if wait is None:
+                    raise
+                wait(pipe.fileno(), select.POLLOUT)
 
 
-def send(pipe: Connection, value: Any) -> None:
+def send(pipe: Connection, value: Any, wait: WaitForPipe | None = None) -> None:
     """Pack a value and write it. Raises: as these two."""
-    write(pipe, pack(value))
+    write(pipe, pack(value), wait)
 
 
 def send_error(pipe: Connection, error: BaseException) -> None:
@@ -81,12 +95,17 @@ def portable(error: BaseException, where: str) -> BaseException:
     return error
 
 
-def receive(pipe: Connection) -> Any:
-    """Return the next value. Raises: what `send_error` got; EOFError or ConnectionError, when the other process is gone."""
-    head, sizes = pickle.loads(pipe.recv_bytes())
+def receive(pipe: Connection, wait: WaitForPipe | None = None) -> Any:
+    """Return the next value. `wait`: as for `write`. Raises: what `send_error` got; what `wait` raises; EOFError or
+    ConnectionError, when the other process is gone."""
+    length = memoryview(bytearray(_LENGTH.size))
+    _read_into(length, pipe.fileno(), wait)
+    packed_head = memoryview(bytearray(_LENGTH.unpack(length)[0]))
+    _read_into(packed_head, pipe.fileno(), wait)
+    head, sizes = pickle.loads(packed_head)
     buffers = [torch.empty(shift + size, dtype=torch.uint8).numpy().data[shift:] for size, shift in sizes]
     for buffer in buffers:
-        _read_into(buffer, pipe.fileno())
+        _read_into(buffer, pipe.fileno(), wait)
     message = pickle.loads(head, buffers=buffers)
     if isinstance(message, BaseException):
         raise message
@@ -103,10 +122,16 @@ def _address(view: memoryview) -> int:
     return torch.frombuffer(view, dtype=torch.uint8).data_ptr() if view.nbytes else 0
 
 
-def _read_into(view: memoryview, pipe: int) -> None:
+def _read_into(view: memoryview, pipe: int, wait: WaitForPipe | None) -> None:
     """Straight to where it stays: a `Connection` would copy twice."""
     while view:
-        read = os.readv(pipe, [view])
+        try:
+            read = os.readv(pipe, [view])
+        except BlockingIOError:
+            if wait is None:
+                raise
+            wait(pipe, select.POLLIN)
+            continue
         if not read:
             raise EOFError
         view = view[read:]

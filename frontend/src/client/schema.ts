@@ -5229,6 +5229,11 @@ export interface components {
              */
             largest_parameter?: number | null;
             /**
+             * Whole Parameters
+             * @description Parameters that a group with `tensor` leaves whole in each process; null: not known
+             */
+            whole_parameters?: number | null;
+            /**
              * Tables
              * @description Its embedding tables; null: not measured
              */
@@ -5354,8 +5359,13 @@ export interface components {
              */
             worker: number;
             /**
+             * Lead
+             * @description Bytes that the first process of a group has to itself, beside what all of them share; null: there is no group
+             */
+            lead: number | null;
+            /**
              * Peer
-             * @description Bytes that a process of a group, but its lead, has to itself, beside what all of them share; null: there is no group
+             * @description Bytes that each other process of a group has to itself, as `peer/memory` measures it; null: there is no group
              */
             peer: number | null;
             /**

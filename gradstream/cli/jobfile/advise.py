@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gradstream.cli.common import AsJson, Code, JobFile, Overrides, bytes_per_second, seconds, warn
+from gradstream.cli.jobfile.group_lines import group_advice, print_groups
 from gradstream.cli.jobfile.table_lines import table_lines
 
 if TYPE_CHECKING:
@@ -35,10 +36,12 @@ def command(
     bandwidth: Annotated[str, typer.Option(help="Bandwidth of each worker's link, each way: e.g. 100MB/s, 10Gbit/s")] = "1Gbit/s",
     latency: Annotated[str, typer.Option(help="Latency of a message, one way")] = "0.2ms",
     speeds: Annotated[str, typer.Option(help="As in `gradstream sim`: constant, lognormal:0.3, straggler:5 ...")] = "lognormal:0.1",
+    cores: Annotated[int | None, typer.Option(min=1, help="Cores for each worker, as a group; default: those here")] = None,
+    memory: Annotated[float | None, typer.Option(min=0.001, help="GB of memory for each worker; default: as here")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Say what to expect of a job before it runs: traffic, staleness, effective rate, distance to the limit of stability, for
-    the job's strategy and all others; and which strategy and window to choose, and why.
+    the job's strategy and all others; which strategy and window to choose, and why; and whether workers should be groups.
 
     Trains some mini-batches here to see how long one takes and how much the loss curves, and simulates the rest: no platform
     is needed.
@@ -61,10 +64,13 @@ def command(
     talk("importing torch, training some mini-batches, simulating every strategy")
     with redirect_stdout(sys.stderr):  # what the workload prints is talk
         measured, machines, advice = _advice(spec, folder, *given, chosen)
+    groups = group_advice(spec, measured, machines.step, cores, memory)
     if as_json:
-        print_json(_facts(advice, measured, machines, warnings(spec)))
+        print_json({**_facts(advice, measured, machines, warnings(spec)), "groups": groups and groups.as_dict()})
     else:
         _print(advice, measured, machines)
+        if groups:
+            print_groups(groups)
         warn(spec)
 
 
@@ -132,9 +138,10 @@ def _row(each: Outlook, measured: Measurement, machines: Machines) -> dict[str, 
 def _demands(each: Outlook, measured: Measurement, machines: Machines) -> dict[str, float | None]:
     """Return the bytes per second to and from one worker that never waits, by codec; None: the strategy does not take it. Without
     servers all bytes stay in shared memory."""
-    from gradstream.advise.advice import takes
+    from gradstream.advise.advice import for_group, takes
 
-    per_second = 0.0 if each.spec.roles.serverless else each.spec.parallelism / machines.step
+    step = for_group(each.spec, measured, machines).step
+    per_second = 0.0 if each.spec.roles.serverless else each.spec.parallelism / step
     return {
         codec: (each.pushed * size + each.pulled * measured.pulled + measured.of_rows) * per_second
         if takes(each.spec, codec)

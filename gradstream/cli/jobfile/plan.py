@@ -47,7 +47,7 @@ def _size(spec: JobSpec, folder: Path) -> dict[str, Any]:
     with redirect_stdout(sys.stderr):  # what the workload prints is talk
         measured = measured_here(spec, folder)
     known = {"parameters": measured.parameters, "step": measured.step, "epoch_samples": measured.epoch_samples(spec)}
-    known |= {"largest_parameter": measured.largest or None}
+    known |= {"largest_parameter": measured.largest or None, "whole_parameters": measured.whole}
     return {**known, "tables": [size.model_dump() for size in measured.table_sizes]}
 
 
@@ -89,7 +89,9 @@ def _of_size(plan: Plan, spec: JobSpec) -> Iterator[tuple[str, str]]:
         yield "each worker", f"sends {size(sent)}/s and receives {size(received)}/s if it never waits{local}"
     beside = f", {size(memory.server)} of all shards" if plan.shards.count else " with its shard"
     peer = (
-        "" if memory.peer is None else f" in all its processes ({size(memory.peer)} of each but the lead, beside what they share)"
+        ""
+        if memory.peer is None or memory.lead is None
+        else f" in all its processes ({size(memory.lead)} of its lead alone, {size(memory.peer)} of each other one alone)"
     )
     vectors = f"{size(memory.worker)} of a worker{peer}{beside}"
     yield "memory", f"{vectors}, for vectors alone: activations, data and PyTorch come on top"

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from rich.text import Text
 
+    from gradstream.api.progress import GroupLoad
     from gradstream.api.stragglers import Stragglers
     from gradstream.client import Artifact, Event, Job, Process
     from gradstream.process.environment import Environment
@@ -22,7 +23,7 @@ _EVENTS_SHOWN = 12
 
 
 def command(job: JobReference, as_json: AsJson = False, url: Url = None, token_file: TokenFile = None) -> None:
-    """Show one job: its state and why, progress, slow workers, processes, last events and files.
+    """Show one job: its state and why, progress, slow workers, groups, processes, last events and files.
 
     Example: gradstream show digits
     """
@@ -35,12 +36,14 @@ def command(job: JobReference, as_json: AsJson = False, url: Url = None, token_f
         recorded = any(artifact.name == ENVIRONMENT for artifact in artifacts)
         environment = client.environment(found.id) if recorded else None
         stragglers = client.stragglers(found.id)
+        groups = client.groups(found.id) if _has_groups(found) else []
     if as_json:
         print_json(
             {
                 **found.as_dict(),
                 "environment": environment and environment.model_dump(),
                 "stragglers": stragglers.as_dict(),
+                "groups": [group.as_dict() for group in groups],
                 "processes": [process.as_dict() for process in processes],
                 "events": [event.as_dict() for event in events],
                 "artifacts": [artifact.as_dict() for artifact in artifacts],
@@ -50,6 +53,7 @@ def command(job: JobReference, as_json: AsJson = False, url: Url = None, token_f
     _head(found, environment, f"{client.page_url}/jobs/{found.id}", _first_needed(events))
     _shards(found.progress.shards, serverless=found.spec["roles"]["server"]["count"] == 0)
     _stragglers(stragglers)
+    _groups(groups)
     _processes([process for process in processes if process.attempt == found.attempt], found.message)
     _files(artifacts)
     _events(gathered(events)[-_EVENTS_SHOWN:], found.message)
@@ -136,6 +140,30 @@ def _stragglers(found: Stragglers) -> None:
         rows.append(("would help", " ".join(filter(None, (what and f"{what}.", remedy.message, remedy.gain)))))
     print()
     print_table(("stragglers", Column(found.message, wraps=True)), rows)
+
+
+def _has_groups(job: Job) -> bool:
+    return any(count > 1 for count in job.spec["roles"]["worker"]["group"].values())
+
+
+def _groups(groups: list[GroupLoad]) -> None:
+    """Show each process of a group, as it reported last."""
+    from gradstream.cli.terminal.output import number, print_table, size
+
+    if groups:
+        print()
+        rows = [
+            (
+                peer.label,
+                "lead" if peer.number == 0 else "",
+                "" if peer.compute is None else f"{peer.compute:.0%}",
+                "" if peer.cpu is None else number(peer.cpu),
+                "" if peer.memory is None else size(peer.memory),
+            )
+            for group in groups
+            for peer in group.peers
+        ]
+        print_table(("peer", "", ">computes", ">cores", ">own memory"), rows)
 
 
 def _processes(processes: list[Process], why: str | None) -> None:

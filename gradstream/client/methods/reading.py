@@ -12,6 +12,7 @@ from uuid import UUID
 from gradstream.api.charts import Chart, MetricBatch, Targets
 from gradstream.api.history import Artifact, Event, LogChunk, StreamEvent
 from gradstream.api.jobs import Config, Job
+from gradstream.api.progress import GroupLoad
 from gradstream.api.stragglers import Stragglers
 from gradstream.client.connection import ApiConnection, JobReference
 from gradstream.client.methods.metric_points import MetricPoints
@@ -41,6 +42,11 @@ class Reading(ApiConnection):
     def stragglers(self, job: JobReference) -> Stragglers:
         """Return the slow workers of the newest attempt: since when, why, what they cost, and what would help."""
         return Stragglers.model_validate(self._transport.json("GET", f"jobs/{self._id(job)}/stragglers"))
+
+    def groups(self, job: JobReference) -> list[GroupLoad]:
+        """Return the workers of the live attempt that are groups, each with the figures of its processes; empty: there are none."""
+        workers = self._transport.json("GET", f"jobs/{self._id(job)}/overview")["workers"]
+        return [GroupLoad(rank=one["rank"], label=one["label"], peers=one["peers"]) for one in workers if one.get("peers")]
 
     def events(
         self, job: JobReference, *, kinds: Sequence[EventKind | str] = (), after: int = 0, limit: int | None = None

@@ -70,6 +70,15 @@ def plan_of(model: nn.Module, given: Mapping[str, str] | None, count: int) -> Te
     return plan
 
 
+def split_parameters(plan: TensorPlan) -> list[nn.Parameter]:
+    """Return the parameters of which each process has a piece. A rowwise module's bias is whole."""
+    found = []
+    for each in plan.modules:
+        if each.style != ADDED:
+            found += [p for name, p in each.module.named_parameters() if name == "weight" or each.style != ROWWISE]
+    return found
+
+
 def is_linear(module: nn.Module) -> bool:
     """Return whether this is an `nn.Linear` that computes as one, with a weight of its own."""
     return isinstance(module, nn.Linear) and type(module).forward is nn.Linear.forward and "weight" in module._parameters

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import platform
+import re
 import signal
 import subprocess
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from gradstream import marker
+from gradstream.api.progress import GroupLoad
 from gradstream.bundle import pack
 from gradstream.client import Client, Credentials, Job
 from tests.integration.cli.shared import COMMAND, FOREVER, LINE, Gradstream, api_process
@@ -67,6 +69,27 @@ def test_a_job_that_fails_is_code_10_and_shows_the_users_traceback(gradstream: G
     shown = json.loads(gradstream("show", "broken", "--json").stdout)
     assert shown["reason"] == "user_error"
     assert "broken.py" in gradstream("logs", "broken").stdout
+
+
+def test_show_lists_the_processes_of_a_group(client: Client, gradstream: Gradstream, submit: Callable[..., Job]) -> None:
+    job = submit("roles.worker.group=2", "roles.worker.count=2", FOREVER)
+
+    def reported() -> list[GroupLoad] | None:
+        found = client.groups(job)
+        complete = len(found) == 2 and all(len(group.peers) == 2 and group.peers[1].cpu is not None for group in found)
+        return found if complete else None
+
+    groups = eventually(reported, "figures of all processes of both groups")
+    assert [(group.label, [peer.label for peer in group.peers]) for group in groups] == [
+        (f"worker-{rank}", [f"worker-{rank}/{peer}" for peer in (0, 1)]) for rank in (0, 1)
+    ]
+    assert all(peer.memory and peer.memory > 2**20 for group in groups for peer in group.peers)
+    shown = gradstream("show", str(job.id)).stdout
+    assert re.search(r"peer +computes +cores +own memory", shown)
+    assert re.search(r"worker-1/0 +lead +\d+%", shown)
+    listed = json.loads(gradstream("show", str(job.id), "--json").stdout)["groups"]
+    assert [group["label"] for group in listed] == ["worker-0", "worker-1"]
+    assert set(listed[0]["peers"][1]) == {"number", "label", "at", "compute", "cpu", "memory"}
 
 
 def test_the_other_ends_of_wait(gradstream: Gradstream, submit: Callable[..., Job]) -> None:

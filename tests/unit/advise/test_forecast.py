@@ -12,7 +12,7 @@ import torch
 
 from gradstream.advise.forecast import memory, rhythm, shard_on_gpu, staleness, traffic, worker_on_gpu
 from gradstream.advise.outlook import Machines, outlook
-from gradstream.api.plan import Size
+from gradstream.api.plan import MeasuredSize, Memory, Size
 from gradstream.codecs import CODECS
 from gradstream.sim.times.speeds import parse
 from gradstream.sim.toys import job
@@ -85,25 +85,54 @@ def test_memory_grows_with_what_is_kept() -> None:
     threads = {"worker": {"count": 4, "hogwild": 3}}
     assert bytes_of("async", roles=threads) == (worker + 2, server), "each thread has gradients of its own"
     assert bytes_of("adag", roles=threads, optimizer={"name": "adam"}) == (worker + 2 + 2 * 3, server), "and an optimizer"
-    for group, vectors in ((3, 4), ({"stages": 3}, 1), ({"replicate": 2, "stages": 3}, 3), ({"fsdp": 3}, 0), ({"tensor": 3}, 1)):
+    for group, vectors in ((3, 4), ({"tensor": 3}, 3)):
         in_groups = {"worker": {"count": 4, "group": group}}
-        assert bytes_of("async", roles=in_groups, accumulate=4) == (worker + vectors, server), "gradients of the other peers"
+        assert bytes_of("async", roles=in_groups) == (worker + vectors, server), "gradients of the other peers"
     assert bytes_of("async", codec={"name": "int8"}) == (worker + 1, server), "what a lossy codec has not sent yet"
+
+
+def in_group(group: Any, size: Size | None = None, **more: Any) -> Memory:
+    roles = {"worker": {"count": 4, "group": group}}
+    accumulate = 4 if isinstance(group, dict) and "stages" in group else 1
+    spec = job({"name": "adag"}, workers=4, roles=roles, optimizer={"name": "adam"}, **{"accumulate": accumulate, **more})
+    return memory(spec, size or MeasuredSize(parameters=1000, largest_parameter=10, whole_parameters=0))
 
 
 def test_a_peer_has_its_gradients_or_its_part_of_the_optimizer() -> None:
     def of_peer(group: Any, **more: Any) -> int | None:
-        roles = {"worker": {"count": 4, "group": group}}
-        spec = job({"name": "adag"}, workers=4, roles=roles, accumulate=4, optimizer={"name": "adam"}, **more)
-        return memory(spec, Size(parameters=1000)).peer
+        return in_group(group, **more).peer
 
     assert of_peer(1) is None
-    assert of_peer(3) == 2 * 4000, "what backward leaves, and what the lead finds"
-    assert of_peer({"stages": 4}) == 2 * 1000, "those of its blocks"
-    assert of_peer({"tensor": 4}) == 2 * 1000, "those of its rows and columns"
-    assert of_peer({"fsdp": 4}) == 2 * 1000, "a fourth of the means and of their squares"
-    assert of_peer({"fsdp": 3}) == math.ceil(2 * 4000 / 3)
-    assert of_peer({"fsdp": 4}, precision="bf16") == 2 * 1000 + 2000
+    assert of_peer(3) == 4000, "what backward leaves; the lead finds it in memory that both share"
+    assert of_peer({"stages": 4}) == 1000 + 8 * 40, "those of its blocks, and holes for them"
+    assert of_peer({"stages": 4}, size=Size(parameters=1000)) == 3000, "twice as much in holes, at most"
+    assert of_peer({"tensor": 4}) == 1000, "those of its rows and columns"
+    assert of_peer({"tensor": 4}, accumulate=2) == 1000 + 8 * 10, "and holes of their size"
+    assert of_peer(3, accumulate=2) == 4000 + 8 * 40
+    assert of_peer({"fsdp": 4}) == 2 * 1000 + 8 * 40, "a fourth of the means and of their squares, and buckets of gradients"
+    assert of_peer({"fsdp": 3}) == math.ceil(2 * 4000 / 3 + 320)
+    assert of_peer({"fsdp": 4}, precision="bf16") == 2 * 1000 + 320 + 2000
+    assert of_peer({"stages": 4}, precision="bf16") == 1320 + 500, "of the weights that it computes with"
+
+
+@pytest.mark.parametrize(
+    ("whole", "each"), [(0, 1000), (400, 4 * (600 // 4 + 400)), (1000, 4000), (None, 4000)], ids=["none", "some", "all", "unknown"]
+)
+def test_tensor_leaves_gradients_of_whole_parameters_in_each_process(whole: int | None, each: int) -> None:
+    """Where it is not known what is split, the most counts."""
+    found = in_group({"tensor": 4}, MeasuredSize(parameters=1000, whole_parameters=whole))
+    assert found.peer == each
+    assert found.lead == each + (2 + 2) * 4000, "with what travels, and the optimizer"
+    assert found.worker == 4000 * (1 + 2 + 2 + 1) + 4 * each, "theta, what travels, the optimizer, and one vector that they share"
+
+
+@pytest.mark.parametrize("group", [3, {"fsdp": 4}, {"stages": 4}, {"replicate": 2, "stages": 4}, {"tensor": 4}], ids=str)
+def test_a_group_has_what_its_processes_have_and_what_they_share(group: Any) -> None:
+    found, peers = in_group(group), group if isinstance(group, int) else math.prod(group.values())
+    assert found.lead is not None
+    assert found.peer is not None
+    shared = {"3": 1 + 2, "{'fsdp': 4}": 1 + 1, "{'stages': 4}": 1 + 3 / 4, "{'tensor': 4}": 1 + 1}.get(str(group), 1 + 7 / 4)
+    assert found.worker == found.lead + (peers - 1) * found.peer + shared * 4000
 
 
 def test_autocast_keeps_a_copy_of_the_weights_in_16_bits() -> None:

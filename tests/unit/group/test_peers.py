@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import psutil
@@ -15,8 +18,10 @@ from torch.utils.data import TensorDataset
 
 from gradstream import Workload
 from gradstream.errors import InvalidWorkload
+from gradstream.group import peers
 from gradstream.group.peers import PeerLost
-from gradstream.group.requests import TakeState
+from gradstream.group.problem import GroupProblem
+from gradstream.group.requests import LoadState, Request, TakeState
 from gradstream.process.exits import UserError
 from gradstream.spec import JobSpec
 from gradstream.workload import Split
@@ -101,6 +106,41 @@ def test_a_killed_peer_ends_the_group_and_is_named(grouped: GroupProblems) -> No
 def test_a_peer_that_dies_while_it_computes_is_noticed_at_once(grouped: GroupProblems) -> None:
     with pytest.raises(PeerLost, match=r"^peer 1 of worker-0 has ended \(killed by signal 9\)"):
         grouped(job("dies"), 0).gradient(0)
+
+
+@contextmanager
+def stopped(problem: GroupProblem, seconds: float | None = None) -> Iterator[Request]:
+    """Stop peer 1, for so many seconds or the whole time, and give a request that fills its pipe."""
+    [state] = problem._others.ask_all(TakeState())
+    [peer] = (each for each in psutil.Process().children() if "gradstream worker-0/1 of " in " ".join(each.cmdline()))
+    peer.suspend()
+    timer = threading.Timer(seconds or TIMEOUT, peer.resume)
+    timer.start()
+    try:
+        yield LoadState({**state, "more": torch.ones(2**20)})
+    finally:
+        timer.cancel()
+        timer.join()
+
+
+def test_a_frozen_peer_that_takes_no_request_is_named_and_ends_the_group(
+    grouped: GroupProblems, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(peers, "_FROZEN_LOOK", 1)
+    monkeypatch.setattr(peers, "_FROZEN_AFTER", 2)
+    problem = grouped(job(), 0)
+    told = r"^peer 1 of worker-0 is frozen: for 2 s it did not take a request; with it the whole worker ends$"
+    with stopped(problem) as request, pytest.raises(PeerLost, match=told):
+        problem._others.ask(1, request)
+    assert "waiting for peer 1 of worker-0 to take a request for 1 s" in caplog.messages
+
+
+def test_a_peer_that_goes_on_in_time_gets_the_whole_request(grouped: GroupProblems) -> None:
+    problem = grouped(job(), 0)
+    with stopped(problem, 0.5) as request:
+        problem._others.ask(1, request)
+        assert problem._others.answer(1) is None
+    assert problem.gradient(0).examples == 8
 
 
 def test_the_peers_end_with_their_lead(grouped: GroupProblems) -> None:

@@ -14,7 +14,7 @@ from gradstream import Workload, sim
 from gradstream.errors import InvalidWorkload
 from gradstream.group.peers import PeerLost
 from gradstream.group.pipeline import one_forward_one_backward
-from gradstream.group.stage import stage_bounds
+from gradstream.group.stage_bounds import stage_bounds
 from gradstream.group.stages import StagesProblem
 from gradstream.process.exits import UserError
 from gradstream.spec import JobSpec

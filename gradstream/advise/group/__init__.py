@@ -1,0 +1,1 @@
+"""The cost of a worker that is a group, and the choice of its shape."""

@@ -1,0 +1,123 @@
+"""The measurements of a workload in one process that the advice on groups needs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from functools import partial
+from statistics import median
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from gradstream.advise.group.cost import GroupFacts
+from gradstream.data.source import each
+from gradstream.errors import InvalidWorkload
+from gradstream.group.tensor.plan import ADDED, COLWISE, GATHERED, ROWWISE, TensorPlan, plan_of, split_parameters
+from gradstream.model.ensemble import members
+from gradstream.model.flat_model import FlatModel
+from gradstream.model.usercode import UserCode
+from gradstream.process.exits import UserError
+from gradstream.spec import JobSpec
+
+_ADDITIONS = 3
+_BUCKET = 2**20
+"""Bytes of a bucket of fsdp, at least."""
+
+
+def measure_group(spec: JobSpec, code: UserCode, flat: FlatModel, batch: Any) -> GroupFacts:
+    """Compute the loss of a mini-batch once. Raises: what user code raises."""
+    model = members(flat.model)[0]
+    plan, blocks = _plan(spec, code, model), _blocks(code, model)
+    look = _LayerLook(plan, blocks)
+    began = time.perf_counter()
+    with torch.autograd.graph.saved_tensors_hooks(look.keep, lambda kept: kept):
+        code.loss(model, batch)
+    forward = time.perf_counter() - began
+    look.end()
+    split = {id(p) for p in split_parameters(plan)} if plan else set()
+    largest = max((4 * p.numel() for p in flat.trained), default=0)
+    return GroupFacts(
+        _seconds_to_add(flat.theta),
+        tuple(sum(p.numel() for p in block.parameters()) for block in blocks),
+        look.boundary,
+        look.saved(flat),
+        min(1.0, look.split_seconds / forward) if plan else 0.0,
+        sum(2 if planned.style == GATHERED else 1 for planned in plan.modules) if plan else 0,
+        look.exchanged,
+        sum(p.numel() for p in flat.trained if id(p) not in split),
+        min(1.0, max(_BUCKET, largest) / max(1, flat.theta.nbytes)),
+    )
+
+
+def _plan(spec: JobSpec, code: UserCode, model: nn.Module) -> TensorPlan | None:
+    """Return the plan of a tensor-parallel group; None: nothing can be split."""
+    try:
+        return plan_of(model, code.tensor_plan(), max(2, spec.roles.worker.group.tensor))
+    except (InvalidWorkload, UserError):
+        return None
+
+
+def _blocks(code: UserCode, model: nn.Module) -> Sequence[nn.Module]:
+    try:
+        return code.blocks(model)
+    except (InvalidWorkload, UserError):
+        return ()
+
+
+def _seconds_to_add(theta: Tensor) -> float:
+    one, other, times = torch.ones_like(theta), torch.ones_like(theta), []
+    for _ in range(_ADDITIONS):
+        began = time.perf_counter()
+        one += other
+        times.append(time.perf_counter() - began)
+    return median(times)
+
+
+class _LayerLook:
+    """At the layers of a model while it computes."""
+
+    def __init__(self, plan: TensorPlan | None, blocks: Sequence[nn.Module]) -> None:
+        self.boundary = self.exchanged = 0
+        self.split_seconds = 0.0
+        self._began = 0.0
+        self._kept: dict[int, int] = {}
+        """Bytes of each memory that was kept for backward, by address."""
+        self._held: list[Tensor] = []
+        self._hooks = [block.register_forward_hook(self._block) for block in blocks]
+        for planned in plan.modules if plan else ():
+            if planned.style != ADDED:
+                self._hooks.append(planned.module.register_forward_pre_hook(self._begin))
+                self._hooks.append(planned.module.register_forward_hook(partial(self._layer, planned.style)))
+
+    def keep(self, tensor: Tensor) -> Tensor:
+        storage = tensor.untyped_storage()
+        self._kept[storage.data_ptr()] = storage.nbytes()
+        self._held.append(tensor)  # or its address could be that of another one
+        return tensor
+
+    def saved(self, flat: FlatModel) -> int:
+        """Return the bytes kept for backward that are no parameters."""
+        own = {p.untyped_storage().data_ptr() for p in flat.model.parameters()}
+        return sum(size for address, size in self._kept.items() if address not in own)
+
+    def end(self) -> None:
+        for hook in self._hooks:
+            hook.remove()
+
+    def _block(self, block: nn.Module, given: Any, output: Any) -> None:
+        self.boundary = max(self.boundary, _nbytes(output))
+
+    def _begin(self, module: nn.Module, given: Any) -> None:
+        self._began = time.perf_counter()
+
+    def _layer(self, style: str, module: nn.Module, given: Any, output: Any) -> None:
+        self.split_seconds += time.perf_counter() - self._began
+        self.exchanged += {COLWISE: _nbytes(given), ROWWISE: _nbytes(output)}.get(style, _nbytes(given) + _nbytes(output))
+
+
+def _nbytes(nest: Any) -> int:
+    found: list[int] = []
+    each(nest, lambda tensor: found.append(tensor.nbytes))
+    return sum(found)
