@@ -111,7 +111,7 @@ def memory(spec: JobSpec, size: Size) -> Memory:
         worker += math.ceil(server * vector / n)
     lead = peer = None
     if group.peers > 1:
-        own, of_optimizer = gradients.each * vector + each_narrow, kept * vector / group.fsdp
+        own, of_optimizer = gradients.each * vector + each_narrow, kept * vector / (group.peers if group.fsdp > 1 else 1)
         lead = math.ceil(own + of_optimizer + travel * vector)
         peer = math.ceil(own + (of_optimizer if group.fsdp > 1 else 0))
     shards = 0 if spec.roles.serverless else server * vector

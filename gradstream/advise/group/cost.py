@@ -8,7 +8,7 @@ T is the time of one process, V that of adding one vector like the model to anot
     tensor t        T (c / t + 1 - c) + E + V                  c: share of the time in split layers; E: exchanges
 
 B are the bytes between two stages. Each process beside the lead adds a request and its answer.
-With replicate beside stages or tensor, T, B and the bytes of E are those of a part, and each further replicate adds V.
+With replicate beside stages or tensor, or fsdp beside tensor, T, B and the bytes of E are those of a part. Each further one adds V.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ class GroupFacts:
 
 def seconds(group: WorkerGroup, accumulate: int, step: float, facts: GroupFacts) -> float:
     """Return the time of a mini-batch, if each process has a core. `step`: of one process; `accumulate`: micro-batches of each."""
-    own, replicates = step / group.parts, group.replicate
+    own, replicates = step / group.parts, group.parts
     ask = REQUEST * (group.peers - 1)
-    if group.fsdp > 1:
+    if group.fsdp > 1 and group.tensor == 1:
         return own + facts.add * (1 + (group.fsdp - 1) * facts.bucket) + ask
     if group.stages > 1:
         computed = own * largest_stage(facts, group.stages) * (accumulate + group.stages - 1) / accumulate

@@ -39,7 +39,7 @@ class GradientMemory:
 def gradient_memory(group: WorkerGroup, size: Size, accumulate: int) -> GradientMemory:
     """Return that of a worker that is such a group; one process is a group of one. `accumulate`: micro-batches of each process."""
     largest = _largest(size)
-    if group.fsdp > 1:
+    if group.fsdp > 1 and group.tensor == 1:
         return GradientMemory(1, min(1.0, _HOLES * largest), 1)
     shared, own = float(group.replicate - 1), 1.0
     if group.stages > 1:
@@ -47,7 +47,7 @@ def gradient_memory(group: WorkerGroup, size: Size, accumulate: int) -> Gradient
         shared = (group.peers - 1) * own
     elif group.tensor > 1:
         whole = _whole(size)
-        shared, own = group.replicate, (1 - whole) / group.tensor + whole
+        shared, own = group.replicate, (1 - whole) / group.tensor + whole  # with fsdp, one for all
         largest = largest if whole else largest / group.tensor
     holes = min(_MOST_HOLES * own, _HOLES * largest) if accumulate > 1 else 0.0
     return GradientMemory(shared, own + holes, own)

@@ -111,6 +111,7 @@ def test_a_peer_has_its_gradients_or_its_part_of_the_optimizer() -> None:
     assert of_peer(3, accumulate=2) == 4000 + 8 * 40
     assert of_peer({"fsdp": 4}) == 2 * 1000 + 8 * 40, "a fourth of the means and of their squares, and buckets of gradients"
     assert of_peer({"fsdp": 3}) == math.ceil(2 * 4000 / 3 + 320)
+    assert of_peer({"fsdp": 2, "tensor": 2}) == 2000 + 2 * 1000, "those of its rows and columns, and a fourth of both means"
     assert of_peer({"fsdp": 4}, precision="bf16") == 2 * 1000 + 320 + 2000
     assert of_peer({"stages": 4}, precision="bf16") == 1320 + 500, "of the weights that it computes with"
 
@@ -126,12 +127,15 @@ def test_tensor_leaves_gradients_of_whole_parameters_in_each_process(whole: int 
     assert found.worker == 4000 * (1 + 2 + 2 + 1) + 4 * each, "theta, what travels, the optimizer, and one vector that they share"
 
 
-@pytest.mark.parametrize("group", [3, {"fsdp": 4}, {"stages": 4}, {"replicate": 2, "stages": 4}, {"tensor": 4}], ids=str)
+@pytest.mark.parametrize(
+    "group", [3, {"fsdp": 4}, {"stages": 4}, {"replicate": 2, "stages": 4}, {"tensor": 4}, {"fsdp": 2, "tensor": 2}], ids=str
+)
 def test_a_group_has_what_its_processes_have_and_what_they_share(group: Any) -> None:
     found, peers = in_group(group), group if isinstance(group, int) else math.prod(group.values())
     assert found.lead is not None
     assert found.peer is not None
-    shared = {"3": 1 + 2, "{'fsdp': 4}": 1 + 1, "{'stages': 4}": 1 + 3 / 4, "{'tensor': 4}": 1 + 1}.get(str(group), 1 + 7 / 4)
+    one = {"{'stages': 4}": 3 / 4, "{'replicate': 2, 'stages': 4}": 7 / 4}
+    shared = 1 + (2 if group == 3 else one.get(str(group), 1))
     assert found.worker == found.lead + (peers - 1) * found.peer + shared * 4000
 
 
