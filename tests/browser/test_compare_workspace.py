@@ -1,0 +1,84 @@
+"""The workspace of compared jobs: which runs are drawn, what the table says of them, and that a link keeps all of it."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from gradstream.client import Client, Job
+from gradstream.spec import JobSpec
+from tests.browser.support import WORKLOAD, OpenPage, check_looks, every_look, slow_spec
+
+TIMEOUT_MS = 60_000
+RATES = (0.0001, 0.05, 0.01)
+
+
+@pytest.fixture(scope="module")
+def jobs(client: Client) -> list[Job]:
+    """Alike but for their learning rates, of which the greatest learns fastest."""
+    given = slow_spec(name="w", steps=60, pause=0.01).model_dump(mode="json", exclude_none=True)
+    specs = [
+        JobSpec.model_validate({**given, "name": f"w-{lr}", "strategy": {"name": "async", "lr": lr}, "evaluate": {"every": 0.1}})
+        for lr in RATES
+    ]
+    made = [client.submit(one, code=WORKLOAD) for one in specs]
+    return [client.wait(job.id, timeout=120) for job in made]
+
+
+def link(jobs: list[Job], **chosen: object) -> str:
+    rest = "".join(f"&{key}={value}" for key, value in {"metric": "eval/loss", **chosen}.items())
+    return f"/compare?jobs={','.join(str(job.id) for job in jobs)}{rest}"
+
+
+def chart(page: Page, *names: str) -> Locator:
+    """The chart that draws these jobs and no other."""
+    return page.get_by_role("img", name=re.compile("^Eval loss: " + "; ".join(f"{re.escape(name)}, [^;]*" for name in names) + "$"))
+
+
+def asked(page: Page) -> dict[str, list[str]]:
+    return parse_qs(urlsplit(page.url).query)
+
+
+def test_an_eye_hides_a_job_everywhere_and_a_link_keeps_it(open_page: OpenPage, jobs: list[Job]) -> None:
+    page = open_page(link(jobs))
+    names = [job.name for job in jobs]
+    expect(chart(page, *names)).to_be_visible(timeout=TIMEOUT_MS)
+    page.get_by_role("button", name=f"Draw {names[0]}").press("Enter")
+    expect(chart(page, *names[1:])).to_be_visible(timeout=TIMEOUT_MS)
+    expect(page.get_by_text("2 of 3 jobs drawn")).to_be_visible()
+    page.get_by_role("button", name=f"Highlight {names[1]}").press("Enter")
+    expect(page.get_by_role("button", name=f"Highlight {names[1]}")).to_have_attribute("aria-pressed", "true")
+    other = open_page(page.url)
+    expect(chart(other, *names[1:])).to_be_visible(timeout=TIMEOUT_MS)
+    expect(other.get_by_role("button", name=f"Draw {names[0]}")).to_have_attribute("aria-pressed", "false")
+    expect(other.get_by_role("button", name=f"Highlight {names[1]}")).to_have_attribute("aria-pressed", "true")
+    other.get_by_role("button", name="Show all jobs").click()
+    expect(chart(other, *names)).to_be_visible(timeout=TIMEOUT_MS)
+
+
+def test_the_table_says_the_best_value_and_sorts_by_any_column(open_page: OpenPage, client: Client, jobs: list[Job]) -> None:
+    page = open_page(link(jobs))
+    table = page.get_by_role("table", name="Compared jobs")
+    rows = table.get_by_role("row")
+    expect(rows).to_have_count(4, timeout=TIMEOUT_MS)
+    table.get_by_role("button", name="lr", exact=True).click()
+    for number, job in enumerate(sorted(jobs, key=lambda job: float(job.name[2:])), start=1):
+        expect(rows.nth(number)).to_contain_text(job.name)
+        best = min(value for batch in client.metrics(job.id, names="eval/loss") for *_, value in batch.points if value is not None)
+        cell = rows.nth(number).get_by_role("cell").nth(2)
+        expect(cell).to_have_text(re.compile(r"\d"), timeout=TIMEOUT_MS)
+        assert float(cell.inner_text()) == pytest.approx(best, rel=0.01)
+    table.get_by_role("button", name="lr", exact=True).click()
+    expect(rows.nth(1)).to_contain_text("w-0.05")
+    assert asked(page)["order"] == ["-strategy.lr"]
+
+
+@pytest.mark.few(1)
+@every_look
+def test_the_workspace_can_be_read_by_everybody(width: int, scheme: str, look_at: OpenPage, jobs: list[Job]) -> None:
+    page = look_at(link(jobs, off=jobs[0].id, pick=jobs[1].id), width=width, scheme=scheme)
+    expect(chart(page, *(job.name for job in jobs[1:]))).to_be_visible(timeout=TIMEOUT_MS)
+    check_looks(page, f"workspace-{width}-{scheme}")
