@@ -76,6 +76,23 @@ def test_the_table_says_the_best_value_and_sorts_by_any_column(open_page: OpenPa
     assert asked(page)["order"] == ["-strategy.lr"]
 
 
+def test_a_scatter_plot_of_any_two_fields_stands_in_the_link(open_page: OpenPage, jobs: list[Job]) -> None:
+    page = open_page(link(jobs, sx="strategy.lr", slog="x"))
+    panel = page.get_by_role("region", name="Scatter plot", exact=True)
+    plot = panel.get_by_role("img", name=re.compile("^Scatter plot: "))
+    for job in jobs:
+        expect(plot).to_have_accessible_name(
+            re.compile(f"{job.name}, strategy.lr {job.name[2:]}, Best eval loss [0-9]"), timeout=TIMEOUT_MS
+        )
+    expect(panel.get_by_role("switch", name="Log X")).to_be_checked()
+    panel.get_by_role("combobox", name="Field on Y").click()
+    page.get_by_role("option", name="Samples", exact=True).click()
+    expect(plot).to_have_accessible_name(re.compile("Samples 1,920"), timeout=TIMEOUT_MS)
+    assert asked(page)["sy"] == ["samples"]
+    other = open_page(link(jobs, metric="user/absent", sy="last"))
+    expect(other.get_by_text(re.compile("3 jobs without a value of Last "))).to_be_visible(timeout=TIMEOUT_MS)
+
+
 @pytest.mark.few(1)
 @every_look
 def test_the_workspace_can_be_read_by_everybody(width: int, scheme: str, look_at: OpenPage, jobs: list[Job]) -> None:

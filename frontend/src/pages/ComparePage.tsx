@@ -14,6 +14,7 @@ import { CurvesPanel } from "@/panels/compare/CurvesPanel"
 import { DiffPanel } from "@/panels/compare/DiffPanel"
 import { ParallelPanel } from "@/panels/compare/ParallelPanel"
 import { RunsPanel } from "@/panels/compare/RunsPanel"
+import { ScatterPanel } from "@/panels/compare/ScatterPanel"
 import { TargetPanel } from "@/panels/compare/TargetPanel"
 import { SavedViews } from "@/panels/views/SavedViews"
 import classes from "./ComparePage.module.css"
@@ -57,6 +58,7 @@ function Comparing({ runs, metric }: { runs: Runs; metric: ComparedMetric }) {
     <BoardContext value={useBoardStore()}>
       <CurvesPanel runs={runs} metric={metric} />
       <TargetPanel jobs={runs.drawn} metric={metric} />
+      <ScatterPanel runs={runs} />
       <ParallelPanel runs={runs} />
       <DiffPanel jobs={runs.all} paths={runs.differing} />
     </BoardContext>

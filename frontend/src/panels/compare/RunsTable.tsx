@@ -11,6 +11,9 @@ import { NAME, sortedRuns, tableFields, valueText, type RunField } from "@/lib/c
 import { fieldLabel } from "@/lib/jobs/jobColumns"
 import classes from "./RunsTable.module.css"
 
+/** Titles of columns that the page says in full elsewhere. */
+const SHORT: Partial<Record<string, string>> = { last: "Last", best: "Best" }
+
 /** One row per job. Point at a row, or focus in it, to see its line stand out; a click keeps it so. */
 export function RunsTable({ runs }: { runs: Runs }) {
   const [{ order, group, columns }, change] = useComparison()
@@ -50,7 +53,7 @@ function Title({ field, sorted, onSort }: { field: RunField; sorted: "ascending"
   return (
     <th scope="col" aria-sort={sorted} data-figures={field !== NAME || undefined}>
       <UnstyledButton className={classes.title} title={field.label} onClick={onSort}>
-        {field.group === "Settings" ? fieldLabel(field.label) : field.label}
+        {SHORT[field.key] ?? (field.group === "Settings" ? fieldLabel(field.label) : field.label)}
         {sorted !== "none" && <Arrow size={12} aria-hidden />}
       </UnstyledButton>
     </th>
