@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from gradstream.client import Client, Job
 from gradstream.spec import JobSpec
-from tests.browser.support import WORKLOAD, OpenPage, check_looks, every_look, slow_spec
+from tests.browser.support import WORKLOAD, OpenPage, check_looks, every_look, slow_spec, still_box
 
 TIMEOUT_MS = 60_000
 RATES = (0.0001, 0.05, 0.01)
@@ -91,6 +91,40 @@ def test_a_scatter_plot_of_any_two_fields_stands_in_the_link(open_page: OpenPage
     assert asked(page)["sy"] == ["samples"]
     other = open_page(link(jobs, metric="user/absent", sy="last"))
     expect(other.get_by_text(re.compile("3 jobs without a value of Last "))).to_be_visible(timeout=TIMEOUT_MS)
+
+
+def test_a_range_of_an_axis_filters_the_jobs_everywhere(open_page: OpenPage, jobs: list[Job]) -> None:
+    page = open_page(link(jobs))
+    names = [job.name for job in jobs]
+    expect(chart(page, *names)).to_be_visible(timeout=TIMEOUT_MS)
+    panel = page.get_by_role("region", name="Settings against results", exact=True)
+    panel.get_by_role("button", name="Ranges").press("Enter")
+    panel.get_by_role("textbox", name="strategy.lr from").fill("0.001")
+    panel.get_by_role("textbox", name="strategy.lr to").fill("0.02")
+    expect(chart(page, names[2])).to_be_visible(timeout=TIMEOUT_MS)
+    expect(page.get_by_text("1 of 3 jobs drawn")).to_be_visible()
+    assert asked(page)["within"] == ["strategy.lr:0.001~0.02"]
+    other = open_page(page.url)
+    expect(chart(other, names[2])).to_be_visible(timeout=TIMEOUT_MS)
+    other.get_by_role("button", name="Clear all ranges").click()
+    expect(chart(other, *names)).to_be_visible(timeout=TIMEOUT_MS)
+    assert "within" not in asked(other)
+
+
+def test_a_drag_along_an_axis_selects_a_range(open_page: OpenPage, jobs: list[Job]) -> None:
+    page = open_page(link(jobs))
+    names = [job.name for job in jobs]
+    expect(chart(page, *names)).to_be_visible(timeout=TIMEOUT_MS)
+    drawing = page.get_by_role("img", name=re.compile("^Settings against results: 3 jobs over strategy.lr"))
+    brush = drawing.locator("rect").first
+    box = still_box(brush)
+    x, middle, top = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, box["y"] + 1
+    page.mouse.move(x, middle)
+    page.mouse.down()
+    page.mouse.move(x, top, steps=4)
+    page.mouse.up()
+    expect(chart(page, names[1])).to_be_visible(timeout=TIMEOUT_MS)
+    assert re.fullmatch(r"strategy\.lr:0\.02\d*~", asked(page)["within"][0])
 
 
 @pytest.mark.few(1)

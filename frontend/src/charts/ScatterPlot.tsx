@@ -16,7 +16,7 @@ interface ScatterPlotProps {
   height?: number
 }
 
-const [LEFT, RIGHT, TOP, BOTTOM] = [70, 24, 14, 46]
+const [LEFT, RIGHT, TOP, BOTTOM] = [88, 24, 14, 46]
 const RADIUS = 6
 
 /** A dot for each job at its values of two fields. */

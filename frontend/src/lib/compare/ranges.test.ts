@@ -18,6 +18,8 @@ it("stands in the address and comes back, whatever the field is called", () => {
 it("replaces the range of a field, and a range without bounds leaves", () => {
   const one = { field: "lr", low: 1, high: 2 }
   expect(withRange([one], { ...one, low: null })).toEqual([{ field: "lr", low: null, high: 2 }])
+  expect(withRange([one], { field: "lr", high: 5 })).toEqual([{ field: "lr", low: 1, high: 5 }])
+  expect(withRange([], { field: "lr", high: 5 })).toEqual([{ field: "lr", low: null, high: 5 }])
   expect(withRange([one], { field: "lr", low: null, high: null })).toEqual([])
 })
 

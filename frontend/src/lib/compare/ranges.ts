@@ -29,8 +29,13 @@ function bound(text: string): number | null {
   return text.trim() !== "" && Number.isFinite(Number(text)) ? Number(text) : null
 }
 
-/** With this range in place of any other of its field; a range without a bound leaves. */
-export function withRange(ranges: readonly FieldRange[], range: FieldRange): FieldRange[] {
+/** Bounds of a field to change: one that is left out stays. */
+export type RangeChange = Pick<FieldRange, "field"> & Partial<FieldRange>
+
+/** With this change of the range of a field; a range without a bound leaves. */
+export function withRange(ranges: readonly FieldRange[], change: RangeChange): FieldRange[] {
+  const before = ranges.find(({ field }) => field === change.field) ?? { low: null, high: null }
+  const range = { ...before, ...change }
   const others = ranges.filter(({ field }) => field !== range.field)
   return range.low === null && range.high === null ? others : [...others, range]
 }
