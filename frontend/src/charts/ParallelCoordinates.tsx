@@ -1,15 +1,22 @@
 import { useComputedColorScheme } from "@mantine/core"
 import { useElementSize } from "@mantine/hooks"
-import { useState } from "react"
 import type { ParallelAxis } from "@/lib/compare/parallel"
+import type { FieldRange } from "@/lib/compare/ranges"
+import { AxisBrush } from "./AxisBrush"
 import { seriesColor, seriesDash } from "./palette"
 import classes from "./ParallelCoordinates.module.css"
 
 interface ParallelCoordinatesProps {
   axes: readonly ParallelAxis[]
-  /** In the order of the places on the axes. */
-  lines: readonly { key: string; label: string; index: number }[]
+  /** In the order of the places on the axes. Those that are not `drawn` lie outside a range. */
+  lines: readonly { key: string; label: string; index: number; drawn: boolean }[]
   title: string
+  ranges: readonly FieldRange[]
+  onRange: (range: FieldRange) => void
+  /** Key of the line that stands out. */
+  standsOut: string | null
+  onPoint: (key: string | null) => void
+  onPick: (key: string) => void
   height?: number
 }
 
@@ -17,18 +24,18 @@ interface ParallelCoordinatesProps {
 const NARROWEST = 124
 const [TOP, BOTTOM, SIDE] = [34, 14, 62]
 const LONGEST = 17
+/** Opacity of lines outside a range. */
+const OUTSIDE = 0.08
 
-/** A line for each job across its settings and results. One is picked out by pointing at it, or for good by its name below. */
-export function ParallelCoordinates({ axes, lines, title, height = 300 }: ParallelCoordinatesProps) {
+/** A line for each job across its settings and results. A drag along an axis selects a range, a click on it clears the range. */
+export function ParallelCoordinates({ axes, lines, title, ranges, onRange, standsOut, onPoint, onPick, height = 300 }: ParallelCoordinatesProps) {
   const { ref, width: available } = useElementSize<HTMLDivElement>()
   const scheme = useComputedColorScheme("light")
-  const [pointed, setPointed] = useState<string | null>(null)
-  const [picked, setPicked] = useState<string | null>(null)
-  const chosen = pointed ?? picked
   const width = Math.max(available, 2 * SIDE + NARROWEST * (axes.length - 1))
   const x = (axis: number) => (axes.length === 1 ? width / 2 : SIDE + ((width - 2 * SIDE) * axis) / (axes.length - 1))
   const y = (place: number) => TOP + (height - TOP - BOTTOM) * (1 - place)
-  const known = chosen !== null && lines.some(({ key }) => key === chosen)
+  const chosen = lines.findIndex(({ key }) => key === standsOut)
+  const opacity = (line: number) => (!lines[line]!.drawn ? OUTSIDE : chosen >= 0 && line !== chosen ? 0.13 : 1)
   return (
     <div>
       <div ref={ref} className={classes.scroll} tabIndex={0} role="region" aria-label={`${title}, drawn`}>
@@ -39,9 +46,9 @@ export function ParallelCoordinates({ axes, lines, title, height = 300 }: Parall
           {lines.map(({ key, index }, line) => {
             const path = pathOf(axes, line, x, y)
             return (
-              <g key={key} opacity={known && key !== chosen ? 0.13 : 1} onPointerEnter={() => setPointed(key)} onPointerLeave={() => setPointed(null)}>
+              <g key={key} opacity={opacity(line)} onPointerEnter={() => onPoint(key)} onPointerLeave={() => onPoint(null)} onClick={() => onPick(key)}>
                 <path d={path} className={classes.reach} />
-                <path d={path} className={classes.line} stroke={seriesColor(index, scheme)} strokeDasharray={seriesDash(index).join(" ")} strokeWidth={key === chosen ? 3 : 1.8} />
+                <path d={path} className={classes.line} stroke={seriesColor(index, scheme)} strokeDasharray={seriesDash(index).join(" ")} strokeWidth={line === chosen ? 3 : 1.8} />
                 {axes.map((axis, place) => axis.places[line] != null && <circle key={axis.key} cx={x(place)} cy={y(axis.places[line])} r={3} fill={seriesColor(index, scheme)} />)}
               </g>
             )
@@ -49,18 +56,13 @@ export function ParallelCoordinates({ axes, lines, title, height = 300 }: Parall
           {axes.map((axis, index) => (
             <Ticks key={axis.key} axis={axis} x={x(index)} y={y} />
           ))}
+          {axes.map((axis, index) => (
+            <AxisBrush key={axis.key} axis={axis} x={x(index)} y={y} range={ranges.find(({ field }) => field === axis.key) ?? null} onRange={onRange} />
+          ))}
         </svg>
       </div>
-      <div className={classes.names}>
-        {lines.map(({ key, label, index }) => (
-          <button key={key} type="button" className={classes.name} aria-pressed={picked === key} onClick={() => setPicked(picked === key ? null : key)} onPointerEnter={() => setPointed(key)} onPointerLeave={() => setPointed(null)}>
-            <i style={{ background: seriesColor(index, scheme) }} aria-hidden />
-            {label}
-          </button>
-        ))}
-      </div>
       <p className={classes.told} role="status">
-        {known && told(axes, lines.findIndex(({ key }) => key === chosen))}
+        {chosen >= 0 && `${lines[chosen]!.label}: ${told(axes, chosen)}`}
       </p>
     </div>
   )

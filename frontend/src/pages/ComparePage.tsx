@@ -1,23 +1,23 @@
-import { Anchor, Group, Stack } from "@mantine/core"
+import { Anchor, Group } from "@mantine/core"
 import { IconGitCompare } from "@tabler/icons-react"
-import { useMemo } from "react"
 import { Link } from "react-router"
 import { CopyIcon } from "@/components/buttons/CopyIcon"
 import { Loaded } from "@/components/messages/Loaded"
 import { PageTitle } from "@/components/page/PageTitle"
 import { BoardContext, useBoardStore } from "@/hooks/charts/useBoard"
 import { useComparedJobs } from "@/hooks/compare/useComparedJobs"
-import { useComparedMetric } from "@/hooks/compare/useComparedMetric"
+import { useComparedMetric, type ComparedMetric } from "@/hooks/compare/useComparedMetric"
 import { useComparison } from "@/hooks/compare/useComparison"
+import { useRuns, type Runs } from "@/hooks/compare/useRuns"
 import { useAddress } from "@/hooks/useAddress"
-import { differingPaths } from "@/lib/compare/fields"
-import type { Compared } from "@/lib/compare/groups"
-import { SelectedPanel } from "@/panels/compare/SelectedPanel"
 import { CurvesPanel } from "@/panels/compare/CurvesPanel"
 import { DiffPanel } from "@/panels/compare/DiffPanel"
 import { ParallelPanel } from "@/panels/compare/ParallelPanel"
+import { RunsPanel } from "@/panels/compare/RunsPanel"
+import { ScatterPanel } from "@/panels/compare/ScatterPanel"
 import { TargetPanel } from "@/panels/compare/TargetPanel"
 import { SavedViews } from "@/panels/views/SavedViews"
+import classes from "./ComparePage.module.css"
 
 /** Any number of jobs beside each other. All that is selected here stands in the address. */
 export function ComparePage() {
@@ -25,6 +25,8 @@ export function ComparePage() {
   const [address] = useAddress()
   const found = useComparedJobs(ids)
   const { jobs, missing } = found
+  const metric = useComparedMetric(jobs)
+  const runs = useRuns(jobs, metric)
   return (
     <>
       <PageTitle
@@ -37,25 +39,28 @@ export function ComparePage() {
           </Group>
         }
       />
-      <Stack gap="md">
-        <SelectedPanel jobs={jobs} missing={missing} />
-        <Loaded {...found} isPending={found.isPending && jobs.length === 0} isEmpty={jobs.length === 0} empty={<Nothing />} emptyIcon={IconGitCompare} height={280}>
-          <Comparing jobs={jobs} />
-        </Loaded>
-      </Stack>
+      <div className={classes.workspace}>
+        <div className={classes.runs}>
+          <RunsPanel runs={runs} missing={missing} />
+        </div>
+        <div className={classes.panels}>
+          <Loaded {...found} isPending={found.isPending && jobs.length === 0} isEmpty={jobs.length === 0} empty={<Nothing />} emptyIcon={IconGitCompare} height={280}>
+            <Comparing runs={runs} metric={metric} />
+          </Loaded>
+        </div>
+      </div>
     </>
   )
 }
 
-function Comparing({ jobs }: { jobs: readonly Compared[] }) {
-  const paths = useMemo(() => differingPaths(jobs.map(({ fields }) => fields)), [jobs])
-  const metric = useComparedMetric(jobs)
+function Comparing({ runs, metric }: { runs: Runs; metric: ComparedMetric }) {
   return (
     <BoardContext value={useBoardStore()}>
-      <CurvesPanel jobs={jobs} metric={metric} paths={paths} />
-      <TargetPanel jobs={jobs} metric={metric} />
-      <ParallelPanel jobs={jobs} paths={paths} />
-      <DiffPanel jobs={jobs} paths={paths} />
+      <CurvesPanel runs={runs} metric={metric} />
+      <TargetPanel jobs={runs.drawn} metric={metric} />
+      <ScatterPanel runs={runs} />
+      <ParallelPanel runs={runs} />
+      <DiffPanel jobs={runs.all} paths={runs.differing} />
     </BoardContext>
   )
 }
@@ -63,7 +68,7 @@ function Comparing({ jobs }: { jobs: readonly Compared[] }) {
 function Nothing() {
   return (
     <>
-      No job is selected. Add jobs by their names above, or select them in the{" "}
+      No job is selected. Add jobs by their names, or select them in the{" "}
       <Anchor component={Link} to="/jobs" underline="always" size="sm">
         list of jobs
       </Anchor>

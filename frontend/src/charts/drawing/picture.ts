@@ -22,11 +22,15 @@ export interface Picture {
   /** Over time: moments to mark. */
   marks?: readonly Mark[]
   scheme: Scheme
+  /** Label of the line that stands out, if one of the lines has it. */
+  standsOut?: string | null
 }
 
 export const FONT = "11px 'Inter Variable', system-ui, sans-serif"
 const FAINT = 0.35
 const BAND = 0.14
+/** Opacity of the lines beside one that stands out, as the last two digits of a colour. */
+const BESIDE = "2e"
 /** Lines with fewer columns in sight have a dot at each. */
 const FEW = 40
 
@@ -99,11 +103,11 @@ function clipped<Result>({ ctx, bbox }: uPlot, draw: () => Result): Result {
 }
 
 function drawWhole(plot: uPlot, picture: Picture, line: ChartLine): Drawn {
-  const { columns, index } = line
+  const { columns } = line
   const gap = gapOf(picture.view, columns)
   const place = placeOf(plot, picture, line, gap)
   const few = place.to - place.from < FEW
-  plot.ctx.strokeStyle = plot.ctx.fillStyle = seriesColor(index, picture.scheme)
+  plot.ctx.strokeStyle = plot.ctx.fillStyle = colorOf(line, picture)
   const inked = drawLine(plot, line, place)
   dots(plot, line, place, few ? range(place) : lonely(columns, place))
   crosses(plot, picture, line, place)
@@ -115,11 +119,16 @@ function drawRest(plot: uPlot, picture: Picture, line: ChartLine, before: Drawn)
   if (line.columns.x.length === count) return before
   const place = placeOf(plot, picture, line, gap)
   const fresh = { ...place, from: Math.max(count, place.from) }
-  plot.ctx.strokeStyle = plot.ctx.fillStyle = seriesColor(line.index, picture.scheme)
+  plot.ctx.strokeStyle = plot.ctx.fillStyle = colorOf(line, picture)
   const inked = drawLine(plot, line, { ...place, from: count - 1, goesOn: true }, before.inked)
   dots(plot, line, place, lonely(line.columns, fresh))
   crosses(plot, picture, line, fresh)
   return { ...before, line, count: line.means.length, inked }
+}
+
+function colorOf({ label, index }: ChartLine, { lines, scheme, standsOut }: Picture): string {
+  const isBeside = standsOut != null && label !== standsOut && lines.some((line) => line.label === standsOut)
+  return seriesColor(index, scheme) + (isBeside ? BESIDE : "")
 }
 
 /** Returns device pixels since its dashes began; `inked` of them have been drawn before. */

@@ -52,6 +52,8 @@ interface LineChartProps {
   /** Unit of the values in the catalogue of metrics, or "share". */
   quantity?: string
   hidden: ReadonlySet<string>
+  /** Label of the line that stands out; the others are faint then. */
+  standsOut?: string | null
   onHide: (next: NextHidden) => void
   /** Charts with the same key share the cross-hair. */
   syncKey: string
@@ -71,7 +73,7 @@ const SAID_EVERY_MS = 1000
 const NO_MARKS: readonly Mark[] = []
 
 /** Lines over one axis, drawn as their source changes. Drag selects a range, shift-drag moves it, double click shows all; so do keys and fingers. */
-export function LineChart({ source, view, board, smoothing = 0, scale = "linear", threshold = null, marks = NO_MARKS, hidden, height = 230, ...props }: LineChartProps) {
+export function LineChart({ source, view, board, smoothing = 0, scale = "linear", threshold = null, marks = NO_MARKS, hidden, standsOut = null, height = 230, ...props }: LineChartProps) {
   const { title, valueTitle = title, caption = title, quantity = "", onHide, syncKey, binned = false, compact = false, nothingHere, handle } = props
   const scheme = useComputedColorScheme("light")
   const lines = useLines(source, smoothing)
@@ -81,8 +83,8 @@ export function LineChart({ source, view, board, smoothing = 0, scale = "linear"
   const picture = useCallback((): Picture => {
     const all = toLines(source.lines, smoothing)
     const visible = all.filter(({ label }) => !hidden.has(label))
-    return { lines: visible, view, title: valueTitle, quantity, range: board.get(), scale, threshold, marks, scheme }
-  }, [source, smoothing, hidden, view, valueTitle, quantity, board, scale, threshold, marks, scheme])
+    return { lines: visible, view, title: valueTitle, quantity, range: board.get(), scale, threshold, marks, scheme, standsOut }
+  }, [source, smoothing, hidden, view, valueTitle, quantity, board, scale, threshold, marks, scheme, standsOut])
   const unit = valueUnit(quantity, largestOf(windowOf(picture())))
   const subscribe = useCallback(
     (listener: () => void) => {

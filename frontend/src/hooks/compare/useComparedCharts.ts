@@ -6,13 +6,23 @@ import type { ChartAnswer } from "@/lib/charts/chartData"
 import { fromWire } from "@/lib/charts/columns"
 import { askedAxis, jobAxis, serverRange, type CompareAxis } from "@/lib/compare/axes"
 import { sentUntil } from "@/lib/compare/bytes"
-import { latestOf, together, type Curve } from "@/lib/compare/curves"
+import { latestOf, summaryOf, together, type Curve } from "@/lib/compare/curves"
 import type { JobColumns } from "@/lib/compare/draw"
 import { pauseOf } from "@/lib/compare/pause"
+import type { MetricSummary } from "@/lib/compare/runs"
 
 const SENT = "push/sent_bytes"
 /** Columns that hold what was sent: the places at which bytes are exact. */
 const SENT_COLUMNS = 1000
+
+/** Columns asked of the server for each job: fewer where many jobs share the width. */
+const COLUMNS = 800
+const COLUMNS_OF_MANY = 300
+const MANY = 12
+
+export function columnsFor(jobs: number): number {
+  return jobs > MANY ? COLUMNS_OF_MANY : COLUMNS
+}
 
 interface Wanted {
   metric: string
@@ -37,6 +47,12 @@ export function useComparedCharts(jobs: readonly Job[], { metric, axis, range, w
     [jobs, axes, found.data, width],
   )
   return { data, withoutAxis: jobs.filter((_, index) => axes[index] === null), isPending: found.isPending || sent.isPending, error: found.error ?? sent.error }
+}
+
+/** Last, lowest and highest value of each job by its id. It asks what the chart that shows all asks, so both share the responses. */
+export function useMetricSummaries(jobs: readonly Job[], { metric, axis, width }: Omit<Wanted, "range">): ReadonlyMap<string, MetricSummary> {
+  const { data } = useCharts(jobs, { name: metric, x: askedAxis(axis), columns: width }, () => null)
+  return useMemo(() => new Map(jobs.flatMap(({ id }, index) => (data[index] ? [[id, summaryOf(data[index].series)] as const] : []))), [jobs, data])
 }
 
 const NONE: readonly Job[] = []

@@ -2,6 +2,7 @@ import { put, useAddressView, type Change } from "@/hooks/useAddress"
 import type { Scale } from "@/lib/charts/lines"
 import { COMPARE_AXES, type CompareAxis } from "@/lib/compare/axes"
 import type { Spread } from "@/lib/compare/curves"
+import { readFieldRanges, writeFieldRanges, type FieldRange } from "@/lib/compare/ranges"
 
 export type Direction = "at_least" | "at_most"
 
@@ -24,6 +25,21 @@ export interface Comparison {
   fields: readonly string[] | null
   /** True: fields that do not differ are shown, too. */
   all: boolean
+  /** Ids of jobs that are listed and not drawn. */
+  off: readonly string[]
+  /** Id of the job whose line stands out. */
+  pick: string | null
+  /** Fields that are columns of the table of runs; null: the metric and the first settings that differ. */
+  columns: readonly string[] | null
+  /** Field by which runs are sorted, behind "-" if descending; null: in the order in which they were added. */
+  order: string | null
+  /** Fields of the scatter plot; null: the first that say something. */
+  scatterX: string | null
+  scatterY: string | null
+  /** Axes of the scatter plot that are logarithmic. */
+  scatterLog: "" | "x" | "y" | "xy"
+  /** Only jobs inside all of these are drawn. */
+  within: readonly FieldRange[]
 }
 
 const SCALES: readonly Scale[] = ["linear", "log", "symlog"]
@@ -31,6 +47,15 @@ const SCALES: readonly Scale[] = ["linear", "log", "symlog"]
 /** The comparison and its settings stand in the address: its link shows the same to others. */
 export function useComparison(): [Comparison, Change<Comparison>] {
   return useAddressView(read, write)
+}
+
+/** A name in a list that commas divide. */
+function toListed(name: string): string {
+  return name.replaceAll(",", "%2C")
+}
+
+function fromListed(text: string): string {
+  return text.replaceAll("%2C", ",")
 }
 
 function read(params: URLSearchParams): Comparison {
@@ -44,16 +69,25 @@ function read(params: URLSearchParams): Comparison {
     spread: params.get("spread") === "deviation" ? "deviation" : "range",
     smoothing: Math.min(0.99, Math.max(0, number("smooth") || 0)),
     scale: SCALES.find((scale) => scale === params.get("scale")) ?? "linear",
-    hidden: list("hide").map((label) => label.replaceAll("%2C", ",")),
+    hidden: list("hide").map(fromListed),
     target: Number.isFinite(number("target")) ? number("target") : null,
     direction: (["at_least", "at_most"] as const).find((one) => one === params.get("reach")) ?? null,
     fields: params.has("fields") ? list("fields") : null,
     all: params.get("all") === "1",
+    off: list("off"),
+    pick: params.get("pick"),
+    columns: params.has("columns") ? list("columns").map(fromListed) : null,
+    order: params.get("order"),
+    scatterX: params.get("sx"),
+    scatterY: params.get("sy"),
+    scatterLog: (["x", "y", "xy"] as const).find((one) => one === params.get("slog")) ?? "",
+    within: readFieldRanges(params.get("within") ?? ""),
   }
 }
 
 function write(params: URLSearchParams, over: Partial<Comparison>, now: Comparison): void {
   for (const [key, value] of Object.entries(written(over))) put(params, key, value)
+  if (over.columns?.length === 0) params.set("columns", "")
   if (over.fields?.length === 0) params.set("fields", "") // none, which is not the default
   if (over.axis !== undefined && over.axis !== now.axis) put(params, "range", "") // a range of samples says nothing about time
 }
@@ -61,6 +95,7 @@ function write(params: URLSearchParams, over: Partial<Comparison>, now: Comparis
 /** As it stands in the address; what is the default is left out. */
 function written(over: Partial<Comparison>): Record<string, string> {
   const { jobs, metric, axis, group, spread, smoothing, scale, hidden, target, direction, fields, all } = over
+  const { off, pick, columns, order, scatterX, scatterY, scatterLog, within } = over
   return {
     ...(jobs && { jobs: jobs.join(",") }),
     ...(metric !== undefined && { metric: metric ?? "" }),
@@ -69,10 +104,18 @@ function written(over: Partial<Comparison>): Record<string, string> {
     ...(spread && { spread: spread === "range" ? "" : spread }),
     ...(smoothing !== undefined && { smooth: smoothing === 0 ? "" : String(smoothing) }),
     ...(scale && { scale: scale === "linear" ? "" : scale }),
-    ...(hidden && { hide: hidden.map((label) => label.replaceAll(",", "%2C")).join(",") }),
+    ...(hidden && { hide: hidden.map(toListed).join(",") }),
     ...(target !== undefined && { target: target === null ? "" : String(target) }),
     ...(direction !== undefined && { reach: direction ?? "" }),
     ...(fields !== undefined && { fields: fields?.join(",") ?? "" }),
     ...(all !== undefined && { all: all ? "1" : "" }),
+    ...(off && { off: off.join(",") }),
+    ...(pick !== undefined && { pick: pick ?? "" }),
+    ...(columns !== undefined && { columns: columns?.map(toListed).join(",") ?? "" }),
+    ...(order !== undefined && { order: order ?? "" }),
+    ...(scatterX !== undefined && { sx: scatterX ?? "" }),
+    ...(scatterY !== undefined && { sy: scatterY ?? "" }),
+    ...(scatterLog !== undefined && { slog: scatterLog }),
+    ...(within && { within: writeFieldRanges(within) }),
   }
 }

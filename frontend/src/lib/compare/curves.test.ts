@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
 import { emptyColumns, insert, points, type Columns } from "@/lib/charts/columns"
-import { bandOf, commonGrid, latestOf, onGrid, together } from "./curves"
+import { bandOf, commonGrid, latestOf, onGrid, summaryOf, together } from "./curves"
 
 function columns(...values: [x: number, value: number, count: number][]): Columns {
   const made = emptyColumns()
@@ -63,4 +63,13 @@ it("has the last point for the latest value, of each worker's newest attempt, an
   expect(latestOf([series(0, 1, [0.9, 0.994])])).toBe(0.994)
   expect(latestOf([series(0, 2, [4, null]), series(0, 1, [9]), series(1, 1, [6])])).toBe(5)
   expect(latestOf([series(0, 1, [null])])).toBeNull()
+})
+
+it("has the lowest and the highest of all workers and attempts, and of nothing none", () => {
+  const series = (low: (number | null)[], high: (number | null)[], last: number) => {
+    const one = low.map(() => 1)
+    return { attempt: 1, source: "worker-0", rank: 0, total: 9, columns: { x: one, first: one, low, high, last: [last], mean: one, count: one, odd: one } }
+  }
+  expect(summaryOf([series([0.5, null], [2, null], 1), series([0.7], [9], 3)])).toEqual({ last: 3, low: 0.5, high: 9 })
+  expect(summaryOf([])).toEqual({ last: null, low: null, high: null })
 })

@@ -1,5 +1,6 @@
 import type { ChartAnswer } from "@/lib/charts/chartData"
 import { columnAt, compact, emptyColumns, insert, type Columns } from "@/lib/charts/columns"
+import type { MetricSummary } from "./runs"
 
 /** A line as it is drawn: ascending in x. NaN: not finite, or nothing there. */
 export interface Curve {
@@ -24,6 +25,15 @@ export function latestOf(series: ChartAnswer["series"]): number | null {
     if (value != null) last.set(`${source} ${rank}`, value)
   }
   return last.size === 0 ? null : [...last.values()].reduce((sum, value) => sum + value, 0) / last.size
+}
+
+/** The last, the lowest and the highest of all finite values. */
+export function summaryOf(series: ChartAnswer["series"]): MetricSummary {
+  const lows = series.flatMap(({ columns }) => columns.low.filter((value) => value !== null))
+  const highs = series.flatMap(({ columns }) => columns.high.filter((value) => value !== null))
+  const least = lows.reduce((a, b) => Math.min(a, b), Infinity)
+  const greatest = highs.reduce((a, b) => Math.max(a, b), -Infinity)
+  return { last: latestOf(series), low: least < Infinity ? least : null, high: greatest > -Infinity ? greatest : null }
 }
 
 /** Evenly spaced from the least to the greatest x of all curves; empty if they have none. */

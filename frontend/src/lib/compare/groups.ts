@@ -54,3 +54,8 @@ export function groupBy(jobs: readonly Compared[], field: string | null): JobGro
   const last = field.split(".").at(-1)!
   return [...values].map(([value, members], index) => ({ label: field === "strategy.name" ? value : `${last} ${value}`, index, jobs: members }))
 }
+
+/** The place in the palette of each job by its id: its own, or that of its group. */
+export function groupPlaces(jobs: readonly Compared[], field: string | null): ReadonlyMap<string, number> {
+  return new Map(groupBy(jobs, field).flatMap(({ jobs, index }) => jobs.map(({ job }) => [job.id, index] as const)))
+}

@@ -7,9 +7,10 @@ import { Loaded } from "@/components/messages/Loaded"
 import { Panel } from "@/components/page/Panel"
 import { useBoard, useRestingRange } from "@/hooks/charts/useBoard"
 import { useMetric } from "@/hooks/charts/useMetricCatalogue"
-import { useComparedCharts } from "@/hooks/compare/useComparedCharts"
+import { columnsFor, useComparedCharts } from "@/hooks/compare/useComparedCharts"
 import type { ComparedMetric } from "@/hooks/compare/useComparedMetric"
 import { useComparison } from "@/hooks/compare/useComparison"
+import type { Runs } from "@/hooks/compare/useRuns"
 import { useChartKeys } from "@/hooks/useKeys"
 import { toLines } from "@/lib/charts/lines"
 import { LineSource } from "@/lib/charts/lineSource"
@@ -20,14 +21,12 @@ import { groupBy, type Compared } from "@/lib/compare/groups"
 import { CompareToolbar } from "./CompareToolbar"
 
 const HEIGHT = 360
-/** Columns asked of the server for each job, and places at which groups are averaged: fewer where many jobs share the width. */
-const COLUMNS = 800
-const COLUMNS_OF_MANY = 300
-const MANY = 12
+/** Places at which groups are averaged. */
 const PLACES = 200
 
 /** One metric of all jobs, laid over each other. */
-export function CurvesPanel({ jobs, metric, paths }: { jobs: readonly Compared[]; metric: ComparedMetric; paths: readonly string[] }) {
+export function CurvesPanel({ runs, metric }: { runs: Runs; metric: ComparedMetric }) {
+  const { all, drawn: jobs } = runs
   const [comparison, change] = useComparison()
   const { axis, group, spread, smoothing, scale } = comparison
   const entry = useMetric(metric.name)
@@ -35,12 +34,14 @@ export function CurvesPanel({ jobs, metric, paths }: { jobs: readonly Compared[]
   const quantity = quantityOf(entry)
   const range = useRestingRange()
   const plain = useMemo(() => jobs.map(({ job }) => job), [jobs])
-  const width = jobs.length > MANY ? COLUMNS_OF_MANY : COLUMNS
+  const width = columnsFor(all.length)
   const charts = useComparedCharts(plain, { metric: metric.name, axis, range, width })
+  // Colours belong to all jobs, so that none changes when another is no longer drawn.
+  const groups = useMemo(() => groupBy(all, group), [all, group])
   const lines = useMemo(() => {
     const measured = new Map(jobs.map(({ job }, index) => [job.id, charts.data[index] ?? null]))
-    return linesOf(groupBy(jobs, group), ({ job }) => measured.get(job.id) ?? null, { smoothing, spread, places: PLACES })
-  }, [jobs, charts.data, group, smoothing, spread])
+    return linesOf(groups, ({ job }) => measured.get(job.id) ?? null, { smoothing, spread, places: PLACES })
+  }, [groups, jobs, charts.data, smoothing, spread])
   const [source] = useState(() => new LineSource())
   useEffect(() => source.set(lines), [source, lines])
   const view = useMemo(() => commonView(axis), [axis])
@@ -51,6 +52,7 @@ export function CurvesPanel({ jobs, metric, paths }: { jobs: readonly Compared[]
   const handle = useRef<ChartHandle>(null)
   const [table, setTable] = useState(false)
   const grouped = group !== null
+  const standsOut = groups.find(({ jobs }) => jobs.some(({ job }) => job.id === runs.standsOut))?.label ?? null
   useChartKeys()
   return (
     <Panel
@@ -58,15 +60,15 @@ export function CurvesPanel({ jobs, metric, paths }: { jobs: readonly Compared[]
       subtitle={meaning}
       actions={<ChartMenu title={title} file="compare" chart={handle} table={table} onTable={setTable} />}
     >
-      <CompareToolbar metric={metric} paths={paths} />
+      <CompareToolbar metric={metric} paths={runs.differing} />
       <Without jobs={jobs.filter(({ job }) => charts.withoutAxis.includes(job))} axis={COMPARE_AXES.find(({ value }) => value === axis)!.label} pending={charts.isPending} />
-      <Loaded isPending={charts.isPending && lines.length === 0} error={lines.length === 0 ? charts.error : null} isEmpty={lines.length === 0} empty={`None of these jobs has measured ${metric.name} so far.`} height={HEIGHT}>
+      <Loaded isPending={charts.isPending && lines.length === 0} error={lines.length === 0 ? charts.error : null} isEmpty={lines.length === 0} empty={all.length > 0 && jobs.length === 0 ? "No job is drawn. Show one in the table of jobs, or clear the ranges." : `None of these jobs has measured ${metric.name} so far.`} height={HEIGHT}>
         {table ? (
           <ChartTable title={title} lines={toLines(lines, grouped ? 0 : smoothing)} view={view} quantity={quantity} height={HEIGHT} />
         ) : (
           <LineChart
             source={source} view={view} board={board} smoothing={grouped ? 0 : smoothing} scale={scale} threshold={threshold} title={title} quantity={quantity}
-            hidden={hiddenSet} onHide={(next) => change((now) => ({ hidden: next(now.hidden) }))} syncKey="compare" height={HEIGHT} handle={handle}
+            hidden={hiddenSet} standsOut={standsOut} onHide={(next) => change((now) => ({ hidden: next(now.hidden) }))} syncKey="compare" height={HEIGHT} handle={handle}
             nothingHere="No job has a point in this range."
           />
         )}

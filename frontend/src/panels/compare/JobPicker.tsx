@@ -13,8 +13,11 @@ export function JobPicker({ selected, onAdd }: { selected: readonly string[]; on
   const [q] = useDebouncedValue(typed.trim(), 200)
   const { data = [], isFetching } = useJobsNamed(q)
   const now = useNow(false)
+  const letters = typed.trim().toLowerCase()
+  // The list of an earlier text stays until the next response comes. Its jobs that do not fit any more leave at once: else the options would move under a click.
+  const fits = ({ id, name }: { id: string; name: string }) => name.toLowerCase().includes(letters) || id.startsWith(letters)
   const options = data
-    .filter(({ id }) => !selected.includes(id))
+    .filter((job) => !selected.includes(job.id) && fits(job))
     .map(({ id, name, strategy, status, created_at }) => ({ value: id, label: name, about: `${strategy}, ${readable(status)}, ${formatAgo(created_at, now)}` }))
   return (
     <Select
@@ -36,7 +39,7 @@ export function JobPicker({ selected, onAdd }: { selected: readonly string[]; on
         if (id) onAdd(id)
         setTyped("")
       }}
-      nothingFoundMessage={isFetching ? "Looking…" : "No other job's name contains this."}
+      nothingFoundMessage={isFetching || q !== typed.trim() ? "Looking…" : "No other job's name contains this."}
       searchable
       maxDropdownHeight={320}
     />

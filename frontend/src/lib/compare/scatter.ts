@@ -1,0 +1,61 @@
+import { counted } from "@/lib/format"
+import type { Compared } from "./groups"
+import { numericAxis, wordAxis, type ParallelAxis } from "./parallel"
+import { valueIn, valueText, type RunField } from "./runs"
+
+/** Two fields of compared jobs against each other. */
+
+export interface ScatterAxis extends ParallelAxis {
+  /** Jobs without a value of the field. */
+  without: number
+  /** Jobs with a value that a logarithmic axis has no place for. */
+  belowZero: number
+}
+
+/** Places of the jobs on the axis of a field: numbers on a scale, texts side by side. */
+export function scatterAxis(field: RunField, jobs: readonly Compared[], log: boolean): ScatterAxis {
+  const values = jobs.map((job) => valueIn(field, job))
+  const without = values.filter((value) => value === null).length
+  if (values.some((value) => typeof value === "string")) {
+    const texts = jobs.map((job) => valueText(field, job))
+    const axis = wordAxis(field.key, field.label, texts.filter((_, at) => values[at] !== null))
+    let placed = 0
+    return { ...axis, places: values.map((value) => (value === null ? null : axis.places[placed++]!)), texts, without, belowZero: 0 }
+  }
+  const numbers = values as (number | null)[]
+  const isBelow = (value: number | null) => log && value !== null && value <= 0
+  const scaled = numbers.map((value) => (value === null || isBelow(value) ? null : log ? Math.log10(value) : value))
+  const axis = numericAxis(field.key, field.label, scaled, (value) => field.format(log ? 10 ** value : value))
+  return { ...axis, texts: jobs.map((job) => valueText(field, job)), without, belowZero: numbers.filter(isBelow).length }
+}
+
+export interface ScatterPoint {
+  key: string
+  label: string
+  index: number
+  /** From 0 to 1. */
+  x: number
+  y: number
+  /** Its values, in words. */
+  text: string
+}
+
+/** The jobs that have a place on both axes. */
+export function scatterPoints(jobs: readonly Compared[], x: ScatterAxis, y: ScatterAxis, places: ReadonlyMap<string, number>): ScatterPoint[] {
+  return jobs.flatMap(({ job, label }, at) => {
+    const [across, up] = [x.places[at] ?? null, y.places[at] ?? null]
+    if (across === null || up === null) return []
+    return [{ key: job.id, label, index: places.get(job.id) ?? 0, x: across, y: up, text: `${x.label} ${x.texts[at]}, ${y.label} ${y.texts[at]}` }]
+  })
+}
+
+/** Sentences about the jobs that have no place, for each axis. */
+export function notPlaced(axes: readonly ScatterAxis[]): string {
+  return axes
+    .flatMap(({ label, without, belowZero }) => [
+      without > 0 ? `${counted(without, "job")} without a value of ${label}.` : "",
+      belowZero > 0 ? `${counted(belowZero, "job")} with ${label} at or below 0, which a log axis cannot show.` : "",
+    ])
+    .filter(Boolean)
+    .join(" ")
+}
