@@ -20,6 +20,7 @@ export function useNewJob(initial: Kept, place: string) {
   const [before, setBefore] = useState(() => readKept(place))
   const [draft, setDraft] = useState(() => readDraft((before ?? initial).text, emptyDraft))
   const { code, picked, take, pick, send, upload } = useCode((before ?? initial).code)
+  const [typedIn, setTypedIn] = useState<"form" | "text">("form")
   const [size, setSize] = useState<ModelSize | null>(null)
   const submission = useSubmitJob()
   const checked = useChecked(draft, picked ? null : (code?.hash ?? null), picked?.sources ?? null, submission.error)
@@ -62,8 +63,19 @@ export function useNewJob(initial: Kept, place: string) {
     }),
     send,
     upload,
+    /** Where the last change was made: findings are told there. A text that cannot be read has no form. */
+    typedIn: draft.error === null ? typedIn : "text",
+    /** A whole file: opened, or found in the code. */
     setText: changing((text: string) => setDraft((now) => readDraft(text, now))),
-    setValue: (path: Path, value: unknown) => changing(() => setDraft((now) => setInDraft(now, path, value)))(value),
+    typeText: changing((text: string) => {
+      setTypedIn("text")
+      setDraft((now) => readDraft(text, now))
+    }),
+    setValue: (path: Path, value: unknown) =>
+      changing(() => {
+        setTypedIn("form")
+        setDraft((now) => setInDraft(now, path, value))
+      })(value),
     size,
     setSize,
     plan: usePlan(checked.ready ? checked.spec : undefined, code?.hash ?? null, size),

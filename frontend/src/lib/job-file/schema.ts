@@ -39,6 +39,7 @@ export interface Range {
   below: boolean
 }
 
+/** A group's `keys` are all it has. `isPart`: some of its fields stand elsewhere, and so does what is said of the whole group. */
 export type Kind =
   | { kind: "text"; example: string | undefined }
   | { kind: "duration" }
@@ -46,7 +47,7 @@ export type Kind =
   | { kind: "numberOrWord"; words: string[] }
   | { kind: "switch" }
   | { kind: "choice"; options: string[] }
-  | { kind: "group"; fields: Field[] }
+  | { kind: "group"; fields: Field[]; keys: string[]; isPart?: boolean }
   | { kind: "variants"; tag: string; variants: Variant[] }
   | { kind: "map" }
   | { kind: "list"; fields: Field[] }
@@ -136,7 +137,7 @@ function kindOf(schema: JsonSchema, root: JsonSchema): Kind {
   if (schema.const !== undefined) return { kind: "fixed" }
   if (schema.enum) return { kind: "choice", options: schema.enum.map(String) }
   if (schema.discriminator) return variants(schema, schema.discriminator, root)
-  if (schema.properties) return { kind: "group", fields: fieldsOf(schema, root) }
+  if (schema.properties) return { kind: "group", fields: fieldsOf(schema, root), keys: Object.keys(schema.properties) }
   if (schema.anyOf) return numberOrText(schema.anyOf)
   switch (schema.type) {
     case "boolean":

@@ -2,6 +2,7 @@ import { Select, Text, type ComboboxItem, type OptionsFilter } from "@mantine/co
 import { useDraftField } from "@/hooks/new-job/useDraft"
 import type { Path } from "@/lib/job-file/draft"
 import type { Field } from "@/lib/job-file/schema"
+import { fieldId } from "@/lib/job-file/sections"
 import { FieldHelp } from "./FieldHelp"
 import { HELP_BELOW } from "./helpBelow"
 import { NestedFields } from "./SchemaField"
@@ -25,13 +26,14 @@ export function VariantsField({ field, path }: { field: Variants; path: Path }) 
   return (
     <>
       <Select
+        id={fieldId(path)}
         className={hasFields ? classes.wide : undefined}
         inputWrapperOrder={HELP_BELOW}
         label={field.label}
         labelProps={{ className: classes.label }}
         description={<FieldHelp field={help} warning={said.warning ?? ofName.warning} />}
         withAsterisk={field.required}
-        error={said.fault ?? ofName.fault}
+        error={said.fault || ofName.fault}
         placeholder={fallback ?? "none"}
         data={field.variants.map((variant) => variant.value)}
         searchable={field.variants.length > MANY}
