@@ -197,6 +197,25 @@ def test_the_submit_panel_counts_mistakes_and_leads_to_their_fields(open_page: O
     expect(page.get_by_text("The job file is valid")).to_be_visible()
 
 
+def test_a_card_selects_a_strategy_and_keeps_the_other_settings(open_page: OpenPage) -> None:
+    page = open_page("/jobs/new?example=digits")
+    text, cards = page.get_by_label(YAML), page.get_by_role("group", name="Algorithms by intent")
+    expect(text).to_have_value(re.compile("gate: asp"))
+    expect(cards.get_by_role("button", name="adag", pressed=True)).to_be_visible()
+    cards.get_by_role("button", name="Exact, like one machine").click()
+    expect(text).to_have_value(re.compile(r"strategy: *(\{ *)?\n? *name: sync"))
+    expect(text).not_to_have_value(re.compile("gate:"))  # sync refuses asp
+    expect(text).to_have_value(re.compile(r"batch_size: 32[\s\S]*seed: 1"))
+    expect(cards.get_by_role("button", pressed=True)).to_have_text(["Exact, like one machine", "sync"])
+    expect(page.get_by_text("The job file is valid")).to_be_visible()
+    cards.get_by_role("button", name="local_sgd").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("checkbox", name="No window")).to_be_visible()
+    cards.get_by_role("button", name="One worker, the baseline").click()
+    expect(page.get_by_role("textbox", name="workers", exact=True)).to_have_value("1")
+    expect(page.get_by_text("The job file is valid")).to_be_visible()
+
+
 def test_other_settings_are_folded_counted_and_found(open_page: OpenPage) -> None:
     page = open_page("/jobs/new")
     text = page.get_by_label(YAML)

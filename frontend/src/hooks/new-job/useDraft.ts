@@ -56,3 +56,10 @@ export function useDraftWhole(): { value: Record<string, unknown>; marked: reado
   const form = useContext(DraftContext)
   return { value: form?.value ?? {}, marked: [...(form?.faults.keys() ?? []), ...(form?.warnings.keys() ?? [])] }
 }
+
+/** Sets any place of the file. */
+export function useDraftSetter(): (path: Path, value: unknown) => void {
+  const form = useContext(DraftContext)
+  if (!form) throw new Error("A control of the job file stands outside its DraftContext")
+  return form.set
+}

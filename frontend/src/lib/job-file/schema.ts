@@ -23,12 +23,29 @@ export interface JsonSchema {
   anyOf?: JsonSchema[]
   oneOf?: JsonSchema[]
   discriminator?: { propertyName: string; mapping: Record<string, string> }
+  "x-strategy"?: StrategyFacts
+}
+
+/** Facts of a strategy that go with its choice. They stand in its Python class. */
+export interface StrategyFacts {
+  intent: Intent | null
+  gates: string[]
+  /** The only number of workers that it runs with; null: any. */
+  workers: number | null
+}
+
+/** The aim that some strategies are selected for. */
+export interface Intent {
+  title: string
+  summary: string
+  needs: string
 }
 
 export interface Variant {
   value: string
   summary: string
   fields: Field[]
+  strategy: StrategyFacts | undefined
 }
 
 export interface Range {
@@ -208,7 +225,7 @@ function variants({ oneOf = [] }: JsonSchema, { propertyName, mapping }: NonNull
     tag: propertyName,
     variants: entries.map(([value, $ref]) => {
       const schema = resolve({ $ref }, root)
-      return { value, summary: schema.description ?? "", fields: fieldsOf(schema, root).filter(({ key }) => key !== propertyName) }
+      return { value, summary: schema.description ?? "", fields: fieldsOf(schema, root).filter(({ key }) => key !== propertyName), strategy: schema["x-strategy"] }
     }),
   }
 }

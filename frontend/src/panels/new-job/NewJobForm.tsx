@@ -13,6 +13,7 @@ import { readSchema, type Field } from "@/lib/job-file/schema"
 import { ALGORITHM, hasPlace, moreFields, RESOURCES, RESOURCES_GROUPS } from "@/lib/job-file/sections"
 import { CodePanel } from "./code/CodePanel"
 import { goToField } from "./form/goTo"
+import { IntentCards } from "./form/IntentCards"
 import { MoreSettings } from "./form/MoreSettings"
 import { Section } from "./form/Section"
 import classes from "./form/SchemaField.module.css"
@@ -76,6 +77,7 @@ function Form({ job, fields, more, onMore }: FormProps) {
       <CodePanel job={job} fields={fields} />
       <fieldset disabled={broken} className={classes.whole}>
         <Panel title="2. Algorithm" subtitle="Empty fields use the default shown in grey">
+          <IntentCards fields={fields} />
           <Section title="Algorithm" fields={fields} choices={ALGORITHM} />
         </Panel>
         <Panel title="3. Resources and end" subtitle="The job ends at the first limit that it reaches">
