@@ -25,8 +25,8 @@ export function intentsOf(fields: readonly Field[]): IntentCard[] {
 export function selecting({ value: name, strategy }: Variant, draft: Record<string, unknown>): [path: Path, value: unknown][] {
   if (getIn(draft, ["strategy", "name"]) === name) return []
   const changes: [Path, unknown][] = [[["strategy"], { name }]]
-  const mode = getIn(draft, ["gate", "mode"])
-  if (draft.gate !== undefined && strategy && !strategy.gates.includes(String(mode ?? "asp"))) changes.push([["gate"], undefined])
+  const mode = getIn(draft, ["gate", "mode"]) ?? "asp"
+  if (draft.gate !== undefined && strategy && !strategy.gates.some((gate) => gate === mode)) changes.push([["gate"], undefined])
   const workers = strategy?.workers ?? null
   if (workers !== null && (getIn(draft, ["roles", "worker", "count"]) ?? 1) !== workers) changes.push([["roles", "worker", "count"], workers])
   return changes

@@ -32,7 +32,10 @@ export function NewJobForm({ initial, place }: { initial: Beginning; place: stri
   const area = useRef<HTMLTextAreaElement>(null)
   const go = (pointer: string) => {
     const line = linesOf(job.draft.text, [pointer]).get(pointer)
-    if (job.typedIn === "text") return line && area.current && goToLine(area.current, line)
+    if (job.typedIn === "text") {
+      if (line && area.current) goToLine(area.current, line)
+      return
+    }
     const keys = keysOf(pointer)
     if (goToField(keys) || !hasPlace(moreFields(fields), keys)) return
     flushSync(() => setMore(true))

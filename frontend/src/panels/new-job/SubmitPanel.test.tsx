@@ -51,7 +51,7 @@ it("is never green without code, and says what to do", () => {
 
 it("is never green beside a refusal", () => {
   show({ submission: { error: new Error("Too many jobs") } as NewJob["submission"] })
-  expect(screen.getByRole("status").textContent?.trim()).toBe("Too many jobs")
+  expect(screen.getByRole("status").textContent.trim()).toBe("Too many jobs")
 })
 
 it("has the words of mistakes only where no field or no line has them", () => {

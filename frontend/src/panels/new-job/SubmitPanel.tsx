@@ -76,7 +76,7 @@ function Readiness({ job, fields, onGo, refused }: SubmitPanelProps & { refused:
   )
 }
 
-/** Links to the places of findings, which stand there in words. Only one that has no place there is told in words here. */
+/** Links to the places of findings, which stand there in words. One that has no such place has its words here. */
 function Places({ job: { draft, typedIn }, fields, onGo, items }: SubmitPanelProps & { items: readonly (Fault | JobWarning)[] }) {
   const lines = useMemo(() => linesOf(draft.text, items.map(({ pointer }) => pointer)), [draft.text, items])
   const line = (pointer: string) => (typedIn === "text" ? lines.get(pointer) : null)

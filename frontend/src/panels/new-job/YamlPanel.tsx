@@ -13,7 +13,7 @@ interface YamlPanelProps {
   draft: Draft
   faults: readonly Fault[]
   warnings: readonly JobWarning[]
-  /** The findings are told here, not at the form's fields. */
+  /** The findings have their words here, not at the form's fields. */
   telling: boolean
   onText: (text: string) => void
   onFile: (text: string) => void
