@@ -13,6 +13,7 @@ from gradstream.strategies.base import Side
 class StrategyInfo(Schema):
     name: str = Field(examples=["adag"])
     summary: str = Field(examples=["Accumulated gradient normalization: the mean of a window of local steps."])
+    intent: str = Field(examples=["Fast on unequal machines"], description="The aim that it is selected for")
     gates: list[Mode]
     default_gate: str = Field(examples=["asp"])
     descends: str = Field(description="The side that uses lr and optimizer: worker or server")

@@ -160,8 +160,8 @@ class Checkpointing(SpecPart, frozen=True):
 
     every: CheckpointInterval = Field(
         30.0,
-        description="Interval between two checkpoints, at least 0.5 s: a time (30s), or samples of all workers together ('50000 "
-        "samples', '1 epochs'), which is the same on every machine",
+        description="Interval between two checkpoints: a time (30s), at least 0.5 s, or samples. Samples of all workers together "
+        "('50000 samples', '1 epochs') are the same on every machine",
     )
 
     @property

@@ -32,10 +32,10 @@ AnyStrategy = Annotated[
     | Adag
     | DynSgd
     | Distance
+    | LocalSgd
     | Easgd
     | Eamsgd
     | Geo
-    | LocalSgd
     | FedAvg
     | FedProx
     | DiLoCo

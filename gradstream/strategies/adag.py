@@ -16,12 +16,14 @@ from pydantic import Field
 
 from gradstream.bounds import Count
 from gradstream.strategies.base import Hogwild, Recurrence, ServerSide, Strategy, WorkerSide
+from gradstream.strategies.intent import UNEQUAL, Intent
 
 
 class Adag(Strategy, frozen=True):
     """Accumulated gradient normalization: the mean of a window of local steps."""
 
     name: Literal["adag"] = "adag"
+    intent: ClassVar[Intent] = UNEQUAL
     hogwild: ClassVar[Hogwild | None] = "steps"
     recurrence: ClassVar[Recurrence] = "windows"
     window: Count = Field(12, ge=1, description="Local steps per push (lambda)")

@@ -13,12 +13,14 @@ from typing import ClassVar, Literal
 
 from gradstream.gate import Mode
 from gradstream.strategies.base import Hogwild, Recurrence, ServerSide, Strategy, WorkerSide
+from gradstream.strategies.intent import UNEQUAL, Intent
 
 
 class Async(Strategy, frozen=True):
     """Asynchronous SGD: each gradient applied on arrival, no worker waits."""
 
     name: Literal["async"] = "async"
+    intent: ClassVar[Intent] = UNEQUAL
     gates: ClassVar[frozenset[Mode]] = frozenset({"ssp", "asp"})
     descends: ClassVar[Literal["worker", "server"]] = "server"
     hogwild: ClassVar[Hogwild | None] = "gradients"

@@ -12,11 +12,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, GetJsonSchemaHandler, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from gradstream.bounds import BoundedPart, Number
 from gradstream.gate import Gate, Mode
 from gradstream.optim.spec import Optimizer
+from gradstream.strategies.intent import Intent
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -158,6 +161,8 @@ class Strategy(BoundedPart, frozen=True):
     """Base of all strategies. Fields are the paper's hyper-parameters; from them come the job file, the REST schema,
     the web form, the CLI help and the table in the docs."""
 
+    intent: ClassVar[Intent | None] = None
+    """The aim that it is selected for; every strategy of the platform has one."""
     gates: ClassVar[frozenset[Mode]] = frozenset({"bsp", "ssp", "asp"})
     """The gates it is meant for; others are refused at submit."""
     gate: ClassVar[Gate] = Gate(mode="asp")
@@ -222,11 +227,19 @@ class Strategy(BoundedPart, frozen=True):
         return {cls.symbols.get(key, key): value for key, value in given.items()}
 
     @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """Add the facts by which the web form selects a strategy, and the gate and workers that go with it."""
+        schema = handler.resolve_ref_schema(handler(core))
+        facts = {"intent": cls.intent._asdict() if cls.intent else None, "gates": sorted(cls.gates), "workers": cls.workers}
+        return {**schema, "x-strategy": facts}
+
+    @classmethod
     def about(cls) -> dict[str, Any]:
         """Return the facts to choose a strategy by, for the API and `gradstream strategies --json`."""
         return {
             "name": cls.model_fields["name"].default,
             "summary": cls.summary(),
+            "intent": cls.intent.title if cls.intent else None,
             "gates": sorted(cls.gates),
             "default_gate": str(cls.gate),
             "descends": cls.descends,

@@ -17,12 +17,14 @@ from pydantic import Field, model_validator
 from gradstream.bounds import Number
 from gradstream.gate import Mode
 from gradstream.strategies.base import Recurrence, ServerSide, ShardSide, Strategy, Updates, WorkerSide
+from gradstream.strategies.intent import STALENESS, Intent
 
 
 class DcAsgd(Strategy, frozen=True):
     """DC-ASGD: asynchronous SGD, each gradient corrected for how far the center has moved."""
 
     name: Literal["dc_asgd"] = "dc_asgd"
+    intent: ClassVar[Intent] = STALENESS
     gates: ClassVar[frozenset[Mode]] = frozenset({"ssp", "asp"})
     descends: ClassVar[Literal["worker", "server"]] = "server"
     keeps_base: ClassVar[bool] = True

@@ -17,12 +17,14 @@ from gradstream.bounds import Count
 from gradstream.gate import Mode
 from gradstream.optim.spec import Optimizer, Sgd
 from gradstream.strategies.base import Hogwild, Recurrence, ServerSide, ShardSide, Strategy, Updates, WorkerSide
+from gradstream.strategies.intent import FEW_MESSAGES, Intent
 
 
 class DelayedDiLoCo(Strategy, frozen=True):
     """Delayed DiLoCo: no worker waits, an outer step for every K arrivals."""
 
     name: Literal["delayed_diloco"] = "delayed_diloco"
+    intent: ClassVar[Intent] = FEW_MESSAGES
     gates: ClassVar[frozenset[Mode]] = frozenset({"ssp", "asp"})
     server_optimizer: ClassVar[Optimizer] = Sgd(lr=0.7, momentum=0.9, nesterov=True)
     hogwild: ClassVar[Hogwild | None] = "steps"

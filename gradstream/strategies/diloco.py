@@ -17,12 +17,14 @@ from gradstream.bounds import Count
 from gradstream.gate import Gate, Mode
 from gradstream.optim.spec import Optimizer, Sgd
 from gradstream.strategies.base import Hogwild, Recurrence, ServerSide, Strategy, WorkerSide
+from gradstream.strategies.intent import FEW_MESSAGES, Intent
 
 
 class DiLoCo(Strategy, frozen=True):
     """DiLoCo: hundreds of local steps, then an outer Nesterov step along their mean."""
 
     name: Literal["diloco"] = "diloco"
+    intent: ClassVar[Intent] = FEW_MESSAGES
     gates: ClassVar[frozenset[Mode]] = frozenset({"bsp"})
     gate: ClassVar[Gate] = Gate(mode="bsp")
     server_optimizer: ClassVar[Optimizer] = Sgd(lr=0.7, momentum=0.9, nesterov=True)

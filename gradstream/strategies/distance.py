@@ -17,12 +17,14 @@ from pydantic import Field
 from gradstream.bounds import Count, Number
 from gradstream.gate import Mode
 from gradstream.strategies.base import Hogwild, ServerSide, ShardSide, Strategy, Updates, WorkerSide
+from gradstream.strategies.intent import STALENESS, Intent
 
 
 class Distance(Strategy, frozen=True):
     """The distance rule: each weight counts less, the further the center has moved there."""
 
     name: Literal["distance"] = "distance"
+    intent: ClassVar[Intent] = STALENESS
     gates: ClassVar[frozenset[Mode]] = frozenset({"ssp", "asp"})
     keeps_base: ClassVar[bool] = True
     hogwild: ClassVar[Hogwild | None] = "steps"

@@ -18,12 +18,14 @@ from pydantic import Field, model_validator
 from gradstream.bounds import Count
 from gradstream.gate import Mode
 from gradstream.strategies.base import Recurrence, ServerSide, Strategy, WorkerSide
+from gradstream.strategies.intent import UNEQUAL, Intent
 
 
 class Downpour(Strategy, frozen=True):
     """DOWNPOUR: accrued gradients, pushed and fetched at separate intervals."""
 
     name: Literal["downpour"] = "downpour"
+    intent: ClassVar[Intent] = UNEQUAL
     gates: ClassVar[frozenset[Mode]] = frozenset({"ssp", "asp"})
     descends: ClassVar[Literal["worker", "server"]] = "server"
     pulls_every_round: ClassVar[bool] = False

@@ -16,12 +16,14 @@ from pydantic import Field
 from gradstream.bounds import Count
 from gradstream.gate import Mode
 from gradstream.strategies.base import Hogwild, Recurrence, ServerSide, ShardSide, Strategy, Updates, WorkerSide
+from gradstream.strategies.intent import STALENESS, Intent
 
 
 class DynSgd(Strategy, frozen=True):
     """DynSGD: windows of local steps, divided by their staleness + 1."""
 
     name: Literal["dynsgd"] = "dynsgd"
+    intent: ClassVar[Intent] = STALENESS
     gates: ClassVar[frozenset[Mode]] = frozenset({"ssp", "asp"})
     hogwild: ClassVar[Hogwild | None] = "steps"
     recurrence: ClassVar[Recurrence] = "windows"

@@ -15,12 +15,14 @@ from pydantic import Field
 
 from gradstream.bounds import Count
 from gradstream.strategies.base import Recurrence, ServerSide, ShardSide, Side, Strategy, Updates, WorkerSide
+from gradstream.strategies.intent import FEW_MESSAGES, Intent
 
 
 class Eamsgd(Strategy, frozen=True):
     """EAMSGD: elastic averaging with Nesterov momentum in every worker."""
 
     name: Literal["eamsgd"] = "eamsgd"
+    intent: ClassVar[Intent] = FEW_MESSAGES
     pulls_every_round: ClassVar[bool] = False
     responds: ClassVar[bool] = True
     pushes: ClassVar[Literal["direction", "parameters"]] = "parameters"

@@ -15,12 +15,14 @@ from pydantic import Field
 
 from gradstream.bounds import Count
 from gradstream.strategies.base import Recurrence, ServerSide, ShardSide, Side, Strategy, Updates, WorkerSide
+from gradstream.strategies.intent import FEW_MESSAGES, Intent
 
 
 class Easgd(Strategy, frozen=True):
     """EASGD: workers train by themselves, tied to the center by a spring."""
 
     name: Literal["easgd"] = "easgd"
+    intent: ClassVar[Intent] = FEW_MESSAGES
     pulls_every_round: ClassVar[bool] = False
     responds: ClassVar[bool] = True
     pushes: ClassVar[Literal["direction", "parameters"]] = "parameters"

@@ -17,12 +17,14 @@ from pydantic import Field
 from gradstream.bounds import Count
 from gradstream.gate import Gate, Mode
 from gradstream.strategies.base import Hogwild, Recurrence, ServerSide, Strategy, WorkerSide
+from gradstream.strategies.intent import UNEQUAL_DATA, Intent
 
 
 class FedAvg(Strategy, frozen=True):
     """FedAvg: a cohort trains for whole epochs on its own data, then parameters are averaged."""
 
     name: Literal["fedavg"] = "fedavg"
+    intent: ClassVar[Intent] = UNEQUAL_DATA
     gates: ClassVar[frozenset[Mode]] = frozenset({"bsp"})
     gate: ClassVar[Gate] = Gate(mode="bsp")
     hogwild: ClassVar[Hogwild | None] = "steps"

@@ -15,12 +15,14 @@ from pydantic import Field
 from gradstream.bounds import Count, Number
 from gradstream.gate import Gate, Mode
 from gradstream.strategies.base import ServerSide, Strategy, WorkerSide
+from gradstream.strategies.intent import UNEQUAL_DATA, Intent
 
 
 class FedProx(Strategy, frozen=True):
     """FedProx: FedAvg whose local steps are held near the center."""
 
     name: Literal["fedprox"] = "fedprox"
+    intent: ClassVar[Intent] = UNEQUAL_DATA
     gates: ClassVar[frozenset[Mode]] = frozenset({"bsp"})
     gate: ClassVar[Gate] = Gate(mode="bsp")
     epochs: Count = Field(1, ge=1, description="Passes of a worker over its own examples per round (E)")

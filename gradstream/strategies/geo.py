@@ -18,12 +18,14 @@ from pydantic import Field, model_validator
 from gradstream.bounds import Count
 from gradstream.gate import Mode
 from gradstream.strategies.base import Hogwild, Recurrence, ServerSide, ShardSide, Side, Strategy, Updates, WorkerSide
+from gradstream.strategies.intent import FEW_MESSAGES, Intent
 
 
 class Geo(Strategy, frozen=True):
     """GEO-SGD: progress is merged into the center while training continues."""
 
     name: Literal["geo"] = "geo"
+    intent: ClassVar[Intent] = FEW_MESSAGES
     gates: ClassVar[frozenset[Mode]] = frozenset({"bsp", "asp"})
     reads_left: ClassVar[bool] = True
     pulls_every_round: ClassVar[bool] = False

@@ -18,12 +18,14 @@ from pydantic import Field
 from gradstream.bounds import Count
 from gradstream.gate import Gate, Mode
 from gradstream.strategies.base import Hogwild, Recurrence, ServerSide, Strategy, WorkerSide
+from gradstream.strategies.intent import FEW_MESSAGES, Intent
 
 
 class LocalSgd(Strategy, frozen=True):
     """Local SGD: parameters averaged every H steps; with no window, once at the end."""
 
     name: Literal["local_sgd"] = "local_sgd"
+    intent: ClassVar[Intent] = FEW_MESSAGES
     gates: ClassVar[frozenset[Mode]] = frozenset({"bsp"})
     gate: ClassVar[Gate] = Gate(mode="bsp")
     hogwild: ClassVar[Hogwild | None] = "steps"

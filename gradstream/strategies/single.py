@@ -13,12 +13,14 @@ from pydantic import Field
 from gradstream.bounds import Count
 from gradstream.gate import Mode
 from gradstream.strategies.base import Hogwild, Recurrence, ServerSide, ShardSide, Side, Strategy, Updates, WorkerSide
+from gradstream.strategies.intent import ALONE, Intent
 
 
 class Single(Strategy, frozen=True):
     """Sequential training by one worker: the baseline for all others."""
 
     name: Literal["single"] = "single"
+    intent: ClassVar[Intent] = ALONE
     gates: ClassVar[frozenset[Mode]] = frozenset({"asp"})
     pushes: ClassVar[Literal["direction", "parameters"]] = "parameters"
     workers: ClassVar[int | None] = 1

@@ -13,12 +13,14 @@ from typing import ClassVar, Literal
 
 from gradstream.gate import Gate, Mode
 from gradstream.strategies.base import Recurrence, ServerSide, Strategy, WorkerSide
+from gradstream.strategies.intent import EXACT, Intent
 
 
 class Sync(Strategy, frozen=True):
     """Synchronous SGD: gradients of all workers averaged, no staleness."""
 
     name: Literal["sync"] = "sync"
+    intent: ClassVar[Intent] = EXACT
     gates: ClassVar[frozenset[Mode]] = frozenset({"bsp"})
     gate: ClassVar[Gate] = Gate(mode="bsp")
     descends: ClassVar[Literal["worker", "server"]] = "server"

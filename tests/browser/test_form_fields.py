@@ -53,7 +53,7 @@ def test_a_setting_without_a_value_is_left_out_and_one_that_is_null_is_written(o
 def test_an_average_is_a_number_or_a_word(open_page: OpenPage) -> None:
     page = open_page("/jobs/new?example=digits")
     written(page, "async")
-    page.get_by_role("button", name="Everything else").click()
+    page.get_by_role("button", name="More settings").click()
     average = page.get_by_role("combobox", name="Average of the center")
     average.press_sequentially("0.001")
     wrote(page, r"average: 0\.001")
@@ -82,6 +82,7 @@ def test_options_of_a_mode_stand_there_in_that_mode_only(open_page: OpenPage) ->
 def test_a_schedule_is_selected_and_says_what_it_needs(open_page: OpenPage) -> None:
     page = open_page("/jobs/new?example=digits")
     written(page, "async")
+    page.get_by_role("button", name="More settings").click()
     page.get_by_role("combobox", name="Schedule").click()
     page.get_by_role("option", name="cosine").click()
     wrote(page, r"schedule:\n  name: cosine\n")
@@ -97,7 +98,7 @@ def test_a_schedule_is_selected_and_says_what_it_needs(open_page: OpenPage) -> N
 def test_the_form_fits_into_the_window(open_page: OpenPage, width: int, scheme: str) -> None:
     page = open_page("/jobs/new?example=digits", width=width, scheme=scheme)
     written(page, "local_sgd", "gate: {mode: bsp, quorum: 2}\nschedule: {name: cosine, over: 9000}\nevaluate: {average: uniform}\n")
-    page.get_by_role("button", name="Everything else").click()
+    page.get_by_role("button", name="More settings").click()
     expect(page.get_by_role("combobox", name="Average of the center")).to_be_visible()
     page.get_by_role("combobox", name="Strategy").click()
     expect(page.get_by_role("option").first).to_be_visible()
@@ -111,6 +112,7 @@ def test_the_form_fits_into_the_window(open_page: OpenPage, width: int, scheme: 
 def test_groups_of_parameters_are_added_and_removed(open_page: OpenPage) -> None:
     page = open_page("/jobs/new?example=digits")
     written(page, "async", "optimizer: {name: muon}\n")
+    page.get_by_role("button", name="More settings").click()
     page.get_by_role("button", name="Add to Groups").click()
     page.get_by_label("Match").first.fill("*.bias")
     page.get_by_label("Lr factor").first.fill("0.5")

@@ -14,6 +14,7 @@ from tests.browser.support import WORKLOAD, OpenPage, check_looks, every_look, s
 
 YAML = "Job file as YAML"
 LINES = "Problems by line"
+ROW = ("epochs", "steps", "checkpoint every", "seed")
 
 
 def test_an_example_is_changed_in_the_form_submitted_and_trained(open_page: OpenPage, client: Client) -> None:
@@ -88,7 +89,8 @@ def test_nothing_is_green_before_there_is_code_and_the_code_names_its_workload(o
     expect(submit).to_be_enabled()
 
     page.get_by_label("Entrypoint").fill("lab:Cirkle")
-    expect(page.get_by_role("list", name=LINES)).to_contain_text("there is no class 'Cirkle' in lab.py; did you mean 'Circle'?")
+    expect(page.get_by_text("there is no class 'Cirkle' in lab.py; did you mean 'Circle'?")).to_have_count(1)
+    expect(page.get_by_label("Entrypoint")).to_have_attribute("aria-invalid", "true")
     expect(submit).to_be_disabled()
     page.get_by_role("group", name="Workload classes in the code").get_by_role("button", name="lab:Circle").click()
     expect(page.get_by_label("Entrypoint")).to_have_value("lab:Circle")
@@ -124,8 +126,10 @@ def test_fields_beside_each_other_are_in_line_and_long_lines_wrap_under_their_nu
     page = open_page("/jobs/new?example=digits")
     text = page.get_by_label(YAML)
     expect(text).to_have_value(re.compile("window"))
-    for names in (("learning rate", "window"), ("epochs", "steps")):
-        tops = {round(still_box(page.get_by_label(name, exact=True))["y"]) for name in names}
+    page.get_by_role("button", name="More settings").click()
+    for names in (("learning rate", "window"), ("name", "entrypoint"), ("workers", "servers", "worker device", "batch size"), ROW):
+        inputs = [page.get_by_role("textbox", name=name, exact=True).or_(page.get_by_role("combobox", name=name)) for name in names]
+        tops = {round(still_box(field.first)["y"]) for field in inputs}
         assert len(tops) == 1, names
     more = page.get_by_role("button", name="More about Hogwild threads")
     more.click()
@@ -158,15 +162,76 @@ def test_a_misspelt_key_is_named_with_its_place(open_page: OpenPage) -> None:
     text = page.get_by_label(YAML)
     expect(text).to_have_value(re.compile("window"))
     text.fill(text.input_value().replace("window", "windw"))
+    expect(page.get_by_text("did you mean 'window'")).to_have_count(1)
     at_its_line = page.get_by_role("list", name=LINES).get_by_role("listitem")
     expect(at_its_line).to_have_text(re.compile(r"^Line \d+unknown key 'windw'; did you mean 'window'\?$"))
-    in_the_form = page.get_by_role("group", name="Algorithm").get_by_role("alert")
-    expect(in_the_form).to_contain_text("did you mean 'window'")
     expect(page.get_by_role("button", name="Submit")).to_be_disabled()
     page.get_by_role("button", name=re.compile(r"^Line \d+$")).click()
     line = text.evaluate("area => area.value.slice(area.selectionStart, area.selectionEnd)")
     assert "windw" in line
     assert "\n" not in line
+
+    page.get_by_label("Batch size").fill("40")  # the form is used now
+    in_the_form = page.get_by_role("group", name="Algorithm").get_by_role("alert")
+    expect(in_the_form).to_contain_text("did you mean 'window'")
+    expect(page.get_by_text("did you mean 'window'")).to_have_count(1)
+    expect(page.get_by_role("list", name=LINES)).to_have_count(0)
+
+
+def test_the_submit_panel_counts_mistakes_and_leads_to_their_fields(open_page: OpenPage) -> None:
+    page = open_page("/jobs/new?example=digits")
+    text = page.get_by_label(YAML)
+    expect(text).to_have_value(re.compile("window"))
+    text.fill(text.input_value() + "timeout: -3\n")
+    places = page.get_by_role("list", name="Places to look at")
+    places.get_by_role("button", name="timeout").click()
+    assert "timeout" in text.evaluate("area => area.value.slice(area.selectionStart, area.selectionEnd)")
+    page.get_by_label("Window").fill("0")
+    expect(page.get_by_role("status")).to_contain_text("2 errors to correct")
+    for path, field in (("strategy.window", "window"), ("timeout", "timeout")):
+        places.get_by_role("button", name=path).click()
+        expect(page.get_by_label(field, exact=True)).to_be_focused()
+        expect(page.get_by_label(field, exact=True)).to_have_attribute("aria-invalid", "true")
+    page.get_by_label("timeout", exact=True).fill("")
+    page.get_by_label("Window").fill("4")
+    expect(page.get_by_text("The job file is valid")).to_be_visible()
+
+
+def test_a_card_selects_a_strategy_and_keeps_the_other_settings(open_page: OpenPage) -> None:
+    page = open_page("/jobs/new?example=digits")
+    text, cards = page.get_by_label(YAML), page.get_by_role("group", name="Algorithms by intent")
+    expect(text).to_have_value(re.compile("gate: asp"))
+    expect(cards.get_by_role("button", name="adag", pressed=True)).to_be_visible()
+    cards.get_by_role("button", name="Exact, like one machine").click()
+    expect(text).to_have_value(re.compile(r"strategy: *(\{ *)?\n? *name: sync"))
+    expect(text).not_to_have_value(re.compile("gate:"))  # sync refuses asp
+    expect(text).to_have_value(re.compile(r"batch_size: 32[\s\S]*seed: 1"))
+    expect(cards.get_by_role("button", pressed=True)).to_have_text(["Exact, like one machine", "sync"])
+    expect(page.get_by_text("The job file is valid")).to_be_visible()
+    cards.get_by_role("button", name="local_sgd").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("checkbox", name="No window")).to_be_visible()
+    cards.get_by_role("button", name="One worker, the baseline").click()
+    expect(page.get_by_role("textbox", name="workers", exact=True)).to_have_value("1")
+    expect(page.get_by_text("The job file is valid")).to_be_visible()
+
+
+def test_other_settings_are_folded_counted_and_found(open_page: OpenPage) -> None:
+    page = open_page("/jobs/new")
+    text = page.get_by_label(YAML)
+    expect(text).to_have_value(re.compile("adag"))
+    fold = page.get_by_role("button", name="More settings")
+    expect(fold).to_contain_text("all at their defaults")
+    expect(page.get_by_label("threads", exact=True)).to_have_count(0)
+    text.fill(text.input_value() + "priority: 70\ncodec: {name: int8}\nroles: {worker: {count: 2, threads: 2}}\n")
+    expect(fold).to_contain_text("3 settings changed")
+    fold.click()
+    expect(page.get_by_label("threads", exact=True)).to_have_value("2")
+    page.get_by_label("Find a setting").fill("threads worker")
+    expect(page.get_by_label("threads", exact=True)).to_be_visible()
+    expect(page.get_by_label("priority", exact=True)).to_have_count(0)
+    page.get_by_label("Find a setting").fill("no such setting")
+    expect(page.get_by_role("group", name="More settings").get_by_text("No match")).to_be_visible()
 
 
 @pytest.mark.more
@@ -177,7 +242,8 @@ def test_a_job_file_over_a_known_limit_is_told_so_before_and_after_it_is_submitt
     heavy = "{name: async, lr: 0.01}\noptimizer: {name: sgd, momentum: 0.9}"
     text.fill(text.input_value().replace("{name: adag, window: 4, lr: 0.3}", heavy))
     expect(page.get_by_text("1 warning")).to_be_visible()
-    expect(page.get_by_role("listitem").filter(has_text="optimizer.momentum")).to_contain_text("which uses 0.4")
+    expect(page.get_by_role("list", name="Places to look at")).to_contain_text("optimizer.momentum")
+    expect(page.get_by_role("list", name=LINES)).to_contain_text("which uses 0.4")
     page.get_by_role("button", name="Submit").click()
     _submitted(page)
     page.get_by_role("tab", name="Config").click()

@@ -2553,7 +2553,7 @@ export interface components {
         Checkpointing: {
             /**
              * Every
-             * @description Interval between two checkpoints, at least 0.5 s: a time (30s), or samples of all workers together ('50000 samples', '1 epochs'), which is the same on every machine
+             * @description Interval between two checkpoints: a time (30s), at least 0.5 s, or samples. Samples of all workers together ('50000 samples', '1 epochs') are the same on every machine
              * @default 30
              */
             every: number | string;
@@ -4428,7 +4428,7 @@ export interface components {
              * Strategy
              * @description Algorithm of the workers and the servers
              */
-            strategy: components["schemas"]["Single"] | components["schemas"]["Sync"] | components["schemas"]["Async"] | components["schemas"]["DcAsgd"] | components["schemas"]["Downpour"] | components["schemas"]["Adag"] | components["schemas"]["DynSgd"] | components["schemas"]["Distance"] | components["schemas"]["Easgd"] | components["schemas"]["Eamsgd"] | components["schemas"]["Geo"] | components["schemas"]["LocalSgd"] | components["schemas"]["FedAvg"] | components["schemas"]["FedProx"] | components["schemas"]["DiLoCo"] | components["schemas"]["DelayedDiLoCo"];
+            strategy: components["schemas"]["Single"] | components["schemas"]["Sync"] | components["schemas"]["Async"] | components["schemas"]["DcAsgd"] | components["schemas"]["Downpour"] | components["schemas"]["Adag"] | components["schemas"]["DynSgd"] | components["schemas"]["Distance"] | components["schemas"]["LocalSgd"] | components["schemas"]["Easgd"] | components["schemas"]["Eamsgd"] | components["schemas"]["Geo"] | components["schemas"]["FedAvg"] | components["schemas"]["FedProx"] | components["schemas"]["DiLoCo"] | components["schemas"]["DelayedDiLoCo"];
             /** @description Rule by which workers wait for one another, such as bsp, asp or {ssp: 3}; default: the strategy's own */
             gate?: components["schemas"]["Gate"] | null;
             /**
@@ -7720,6 +7720,12 @@ export interface components {
              * @example Accumulated gradient normalization: the mean of a window of local steps.
              */
             summary: string;
+            /**
+             * Intent
+             * @description The aim that it is selected for
+             * @example Fast on unequal machines
+             */
+            intent: string;
             /** Gates */
             gates: ("bsp" | "ssp" | "asp")[];
             /**

@@ -40,13 +40,25 @@ def test_nothing_asks_for_a_strategy_by_its_name() -> None:
 
 
 def test_every_file_is_in_the_union() -> None:
-    files = {module.name.rstrip("_") for module in pkgutil.iter_modules(strategies.__path__)} - {"base"}
+    files = {module.name.rstrip("_") for module in pkgutil.iter_modules(strategies.__path__)} - {"base", "intent"}
     assert files == set(STRATEGIES)
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_default_gate_is_one_that_it_is_meant_for(name: str) -> None:
     assert STRATEGIES[name].gate.mode in STRATEGIES[name].gates
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_an_intent_is_named_and_reaches_the_web_form(name: str) -> None:
+    intent = STRATEGIES[name].intent
+    assert intent is not None, "set `intent` to one of gradstream.strategies.intent, by which users select it"
+    [shown] = [part for part in JobSpec.model_json_schema()["$defs"].values() if _name_of(part) == name]
+    assert shown["x-strategy"]["intent"] == intent._asdict()
+
+
+def _name_of(part: dict[str, Any]) -> str | None:
+    return part["properties"]["name"].get("const") if "x-strategy" in part else None
 
 
 @every_case

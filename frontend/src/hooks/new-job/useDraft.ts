@@ -5,6 +5,8 @@ import { getIn, pointer, type Path } from "@/lib/job-file/draft"
 export interface DraftForm {
   value: Record<string, unknown>
   set: (path: Path, value: unknown) => void
+  /** The YAML was changed last, so it has the words of all findings at its lines, and the fields are only marked. */
+  quiet: boolean
   /** By JSON pointer into the job file. */
   faults: ReadonlyMap<string, string>
   warnings: ReadonlyMap<string, string>
@@ -14,14 +16,21 @@ export interface DraftForm {
 
 export const DraftContext = createContext<DraftForm | null>(null)
 
+/** Findings at a field. true: marked only. */
+export interface Said {
+  fault: string | boolean | undefined
+  warning: string | undefined
+}
+
 /** One place in the job file: what stands there, what is wrong with it, and how to change it. */
-export function useDraftField(path: Path) {
+export function useDraftField(path: Path): Said & { value: unknown; set: (value: unknown) => void } {
   const form = useContext(DraftContext)
   if (!form) throw new Error("A field of the job file stands outside its DraftContext")
+  const fault = form.faults.get(pointer(path))
   return {
     value: getIn(form.value, path),
-    fault: form.faults.get(pointer(path)),
-    warning: form.warnings.get(pointer(path)),
+    fault: form.quiet ? fault !== undefined : fault,
+    warning: form.quiet ? undefined : form.warnings.get(pointer(path)),
     set: (value: unknown) => form.set(path, value),
   }
 }
@@ -36,15 +45,21 @@ export function useKnownKeys(path: Path): readonly BundledArgument[] {
 export function useStrayFaults(path: Path, keys: readonly string[]): string[] {
   const form = useContext(DraftContext)
   const below = `${pointer(path)}/`
-  return [...(form?.faults ?? [])].flatMap(([at, message]) => {
+  return [...(form?.quiet ? [] : (form?.faults ?? []))].flatMap(([at, message]) => {
     const key = at.startsWith(below) ? at.slice(below.length) : ""
     return key === "" || key.includes("/") || keys.includes(key) ? [] : [message]
   })
 }
 
-/** How many mistakes and warnings there are at or below these keys of the file. */
-export function useDraftMarks(keys: readonly string[]): number {
+/** The whole value of the file, and the pointers of all findings about it. */
+export function useDraftWhole(): { value: Record<string, unknown>; marked: readonly string[] } {
   const form = useContext(DraftContext)
-  const pointers = [...(form?.faults.keys() ?? []), ...(form?.warnings.keys() ?? [])]
-  return pointers.filter((at) => keys.some((key) => at === `/${key}` || at.startsWith(`/${key}/`))).length
+  return { value: form?.value ?? {}, marked: [...(form?.faults.keys() ?? []), ...(form?.warnings.keys() ?? [])] }
+}
+
+/** Sets any place of the file. */
+export function useDraftSetter(): (path: Path, value: unknown) => void {
+  const form = useContext(DraftContext)
+  if (!form) throw new Error("A control of the job file stands outside its DraftContext")
+  return form.set
 }

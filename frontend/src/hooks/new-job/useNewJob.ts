@@ -18,7 +18,7 @@ const ENTRYPOINT = ["workload", "entrypoint"] as const
 /** A job while it is put together: its file, its code, and what the server says about them. `place`: what the draft is kept under. */
 export function useNewJob(initial: Kept, place: string) {
   const [before, setBefore] = useState(() => readKept(place))
-  const [draft, setDraft] = useState(() => readDraft((before ?? initial).text, emptyDraft))
+  const { draft, setDraft, typedIn, writeText, writeValue } = useTypedDraft((before ?? initial).text)
   const { code, picked, take, pick, send, upload } = useCode((before ?? initial).code)
   const [size, setSize] = useState<ModelSize | null>(null)
   const submission = useSubmitJob()
@@ -26,10 +26,7 @@ export function useNewJob(initial: Kept, place: string) {
   const key = useKey()
   const chosen = picked?.files.length ?? before?.chosen ?? 0
   const differs = draft.text !== initial.text || code?.hash !== initial.code?.hash || chosen > 0
-  useEffect(
-    () => keep(place, differs && !submission.isSuccess ? { text: draft.text, code, chosen } : null),
-    [place, differs, submission.isSuccess, draft.text, code, chosen],
-  )
+  useKeeping(place, differs && !submission.isSuccess, draft.text, code, chosen)
 
   const problem = useMemo(() => (picked ? tooMuch(picked.files) : null), [picked])
   const { workloads } = checked
@@ -62,8 +59,11 @@ export function useNewJob(initial: Kept, place: string) {
     }),
     send,
     upload,
+    typedIn,
+    /** A whole file: opened, or found in the code. */
     setText: changing((text: string) => setDraft((now) => readDraft(text, now))),
-    setValue: (path: Path, value: unknown) => changing(() => setDraft((now) => setInDraft(now, path, value)))(value),
+    typeText: changing(writeText),
+    setValue: (path: Path, value: unknown) => changing(() => writeValue(path, value))(value),
     size,
     setSize,
     plan: usePlan(checked.ready ? checked.spec : undefined, code?.hash ?? null, size),
@@ -87,6 +87,29 @@ export function useNewJob(initial: Kept, place: string) {
 }
 
 export type NewJob = ReturnType<typeof useNewJob>
+
+/** The draft, and the side that changed it last, which has the words of its mistakes. A text that cannot be read has no form. */
+function useTypedDraft(first: string) {
+  const [draft, setDraft] = useState(() => readDraft(first, emptyDraft))
+  const [typedIn, setTypedIn] = useState<"form" | "text">("form")
+  return {
+    draft,
+    setDraft,
+    typedIn: draft.error === null ? typedIn : "text",
+    writeText: (text: string) => {
+      setTypedIn("text")
+      setDraft((now) => readDraft(text, now))
+    },
+    writeValue: (path: Path, value: unknown) => {
+      setTypedIn("form")
+      setDraft((now) => setInDraft(now, path, value))
+    },
+  }
+}
+
+function useKeeping(place: string, unsent: boolean, text: string, code: Code | null, chosen: number) {
+  useEffect(() => keep(place, unsent ? { text, code, chosen } : null), [place, unsent, text, code, chosen])
+}
 
 /** Findings of the server about the text, once one stops typing. */
 function useChecked({ text, error, value }: Draft, bundle: string | null, sources: Sources | null, refused: unknown) {

@@ -23,12 +23,29 @@ export interface JsonSchema {
   anyOf?: JsonSchema[]
   oneOf?: JsonSchema[]
   discriminator?: { propertyName: string; mapping: Record<string, string> }
+  "x-strategy"?: StrategyFacts
+}
+
+/** Facts of a strategy that go with its choice. They stand in its Python class. */
+export interface StrategyFacts {
+  intent: Intent | null
+  gates: string[]
+  /** The only number of workers that it runs with; null: any. */
+  workers: number | null
+}
+
+/** The aim that some strategies are selected for. */
+export interface Intent {
+  title: string
+  summary: string
+  needs: string
 }
 
 export interface Variant {
   value: string
   summary: string
   fields: Field[]
+  strategy: StrategyFacts | undefined
 }
 
 export interface Range {
@@ -39,6 +56,7 @@ export interface Range {
   below: boolean
 }
 
+/** A group's `keys` are all it has. `isPart`: some of its fields stand elsewhere, and so does what is said of the whole group. */
 export type Kind =
   | { kind: "text"; example: string | undefined }
   | { kind: "duration" }
@@ -46,7 +64,7 @@ export type Kind =
   | { kind: "numberOrWord"; words: string[] }
   | { kind: "switch" }
   | { kind: "choice"; options: string[] }
-  | { kind: "group"; fields: Field[] }
+  | { kind: "group"; fields: Field[]; keys: string[]; isPart?: boolean }
   | { kind: "variants"; tag: string; variants: Variant[] }
   | { kind: "map" }
   | { kind: "list"; fields: Field[] }
@@ -136,7 +154,7 @@ function kindOf(schema: JsonSchema, root: JsonSchema): Kind {
   if (schema.const !== undefined) return { kind: "fixed" }
   if (schema.enum) return { kind: "choice", options: schema.enum.map(String) }
   if (schema.discriminator) return variants(schema, schema.discriminator, root)
-  if (schema.properties) return { kind: "group", fields: fieldsOf(schema, root) }
+  if (schema.properties) return { kind: "group", fields: fieldsOf(schema, root), keys: Object.keys(schema.properties) }
   if (schema.anyOf) return numberOrText(schema.anyOf)
   switch (schema.type) {
     case "boolean":
@@ -207,7 +225,7 @@ function variants({ oneOf = [] }: JsonSchema, { propertyName, mapping }: NonNull
     tag: propertyName,
     variants: entries.map(([value, $ref]) => {
       const schema = resolve({ $ref }, root)
-      return { value, summary: schema.description ?? "", fields: fieldsOf(schema, root).filter(({ key }) => key !== propertyName) }
+      return { value, summary: schema.description ?? "", fields: fieldsOf(schema, root).filter(({ key }) => key !== propertyName), strategy: schema["x-strategy"] }
     }),
   }
 }

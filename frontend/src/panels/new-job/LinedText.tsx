@@ -1,5 +1,6 @@
 import { memo, type RefObject } from "react"
 import { piecesOf } from "@/lib/job-file/colours"
+import { spanOf } from "@/lib/job-file/places"
 import classes from "./LinedText.module.css"
 
 export interface Mark {
@@ -14,7 +15,7 @@ interface LinedTextProps {
   label: string
   marks: readonly Mark[]
   /** The id of what tells the marks in words. */
-  describedBy: string
+  describedBy: string | undefined
   area: RefObject<HTMLTextAreaElement | null>
 }
 
@@ -58,7 +59,9 @@ const Line = memo(function Line({ line, mark }: { line: string; mark: Mark["kind
   )
 })
 
-/** Shows a line of the area, from 1, where it is out of sight. */
-export function showLine(area: HTMLTextAreaElement, line: number) {
+/** Selects a line of the area, from 1, and shows it. */
+export function goToLine(area: HTMLTextAreaElement, line: number) {
+  area.focus({ preventScroll: true })
+  area.setSelectionRange(...spanOf(area.value, line))
   area.previousElementSibling?.children[line - 1]?.scrollIntoView({ block: "nearest" })
 }

@@ -1,15 +1,25 @@
-import { Button, Text } from "@mantine/core"
+import { Button, Text, UnstyledButton } from "@mantine/core"
 import { IconAlertTriangle, IconCircleCheck, IconRocket } from "@tabler/icons-react"
 import { useMemo } from "react"
 import { useNavigate } from "react-router"
-import type { JobWarning } from "@/client"
+import type { Fault, JobWarning } from "@/client"
 import { Findings } from "@/components/messages/Findings"
 import { Panel } from "@/components/page/Panel"
 import type { NewJob } from "@/hooks/new-job/useNewJob"
-import { linesOf } from "@/lib/job-file/places"
+import { counted } from "@/lib/format"
+import { keysOf, linesOf } from "@/lib/job-file/places"
+import type { Field } from "@/lib/job-file/schema"
+import { hasPlace } from "@/lib/job-file/sections"
 import classes from "./SubmitPanel.module.css"
 
-export function SubmitPanel({ job }: { job: NewJob }) {
+interface SubmitPanelProps {
+  job: NewJob
+  fields: readonly Field[]
+  /** Leads to the field or the line of a finding. */
+  onGo: (pointer: string) => void
+}
+
+export function SubmitPanel({ job, fields, onGo }: SubmitPanelProps) {
   const navigate = useNavigate()
   const refused = job.submission.error ?? job.upload.error
   const busy = job.submission.isPending || job.upload.isPending
@@ -22,7 +32,7 @@ export function SubmitPanel({ job }: { job: NewJob }) {
             <IconAlertTriangle size={16} aria-hidden /> {refused.message}
           </p>
         )}
-        <Readiness job={job} />
+        <Readiness job={job} fields={fields} onGo={onGo} refused={refused !== null} />
       </div>
       <Button mt="md" fullWidth leftSection={<IconRocket size={16} />} onClick={submit} disabled={!job.ready} loading={busy}>
         {job.picked ? "Upload and submit" : "Submit"}
@@ -31,21 +41,17 @@ export function SubmitPanel({ job }: { job: NewJob }) {
   )
 }
 
-function Readiness({ job }: { job: NewJob }) {
-  const { faults } = job
-  const elsewhere = useMemo(() => {
-    const lines = linesOf(job.draft.text, faults.map(({ pointer }) => pointer))
-    return faults.filter(({ pointer }) => pointer !== "/bundle" && !lines.get(pointer))
-  }, [job.draft.text, faults])
+function Readiness({ job, fields, onGo, refused }: SubmitPanelProps & { refused: boolean }) {
+  const { faults, warnings } = job
   if (job.draft.error) return <p className={classes.bad}>The job file cannot be read: see line {job.draft.errorLine ?? 1}.</p>
   if (job.validation.error) return <p className={classes.bad}>{job.validation.error.message}</p>
   if (faults.length > 0) {
     return (
       <>
         <p className={classes.bad}>
-          <IconAlertTriangle size={16} aria-hidden /> {faults.length === 1 ? "1 error to correct" : `${faults.length} errors to correct`}
+          <IconAlertTriangle size={16} aria-hidden /> {counted(faults.length, "error")} to correct
         </p>
-        {elsewhere.length > 0 && <Findings items={elsewhere} />}
+        <Places job={job} fields={fields} onGo={onGo} items={faults} />
       </>
     )
   }
@@ -54,24 +60,42 @@ function Readiness({ job }: { job: NewJob }) {
   if (!job.ready) return <Text size="sm" c="dimmed">Checking…</Text>
   return (
     <>
-      <p className={classes.good}>
-        <IconCircleCheck size={16} aria-hidden /> The job file is valid and matches its code.
-      </p>
-      <Warnings warnings={job.warnings} />
+      {!refused && (
+        <p className={classes.good}>
+          <IconCircleCheck size={16} aria-hidden /> The job file is valid and matches its code.
+        </p>
+      )}
+      {warnings.length > 0 && (
+        <p className={classes.warned}>
+          <IconAlertTriangle size={16} aria-hidden /> {counted(warnings.length, "warning")}
+        </p>
+      )}
+      <Places job={job} fields={fields} onGo={onGo} items={warnings} />
       {job.notes.length > 0 && <Findings items={job.notes} />}
     </>
   )
 }
 
-/** They keep no job from being submitted. */
-function Warnings({ warnings }: { warnings: readonly JobWarning[] }) {
-  if (warnings.length === 0) return null
+/** Links to the places of findings, which stand there in words. One that has no such place has its words here. */
+function Places({ job: { draft, typedIn }, fields, onGo, items }: SubmitPanelProps & { items: readonly (Fault | JobWarning)[] }) {
+  const lines = useMemo(() => linesOf(draft.text, items.map(({ pointer }) => pointer)), [draft.text, items])
+  const line = (pointer: string) => (typedIn === "text" ? lines.get(pointer) : null)
+  const isTold = (pointer: string) => pointer === "/bundle" || (typedIn === "text" ? Boolean(line(pointer)) : hasPlace(fields, keysOf(pointer)))
+  const elsewhere = items.filter(({ pointer }) => !isTold(pointer))
+  const links = [...new Set(items.map(({ pointer }) => pointer))].filter((pointer) => isTold(pointer) && pointer !== "/bundle")
   return (
     <>
-      <p className={classes.warned}>
-        <IconAlertTriangle size={16} aria-hidden /> {warnings.length === 1 ? "1 warning" : `${warnings.length} warnings`}
-      </p>
-      <Findings items={warnings} />
+      {links.length > 0 && (
+        <ul className={classes.links} aria-label="Places to look at">
+          {links.map((pointer) => (
+            <li key={pointer}>
+              <UnstyledButton onClick={() => onGo(pointer)}>{keysOf(pointer).join(".")}</UnstyledButton>
+              {line(pointer) ? ` (line ${line(pointer)})` : null}
+            </li>
+          ))}
+        </ul>
+      )}
+      {elsewhere.length > 0 && <Findings items={elsewhere} />}
     </>
   )
 }

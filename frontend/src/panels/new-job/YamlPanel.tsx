@@ -1,31 +1,28 @@
 import { Button, FileButton, UnstyledButton } from "@mantine/core"
 import { IconFileText } from "@tabler/icons-react"
-import { useId, useMemo, useRef } from "react"
+import { useId, useMemo, type RefObject } from "react"
 import type { Fault, JobWarning } from "@/client"
 import { CopyIcon } from "@/components/buttons/CopyIcon"
 import { Panel } from "@/components/page/Panel"
 import type { Draft } from "@/lib/job-file/draft"
-import { linesOf, spanOf } from "@/lib/job-file/places"
-import { LinedText, showLine, type Mark } from "./LinedText"
+import { linesOf } from "@/lib/job-file/places"
+import { goToLine, LinedText, type Mark } from "./LinedText"
 import classes from "./LinedText.module.css"
 
 interface YamlPanelProps {
   draft: Draft
   faults: readonly Fault[]
   warnings: readonly JobWarning[]
+  /** The findings have their words here, not at the form's fields. */
+  telling: boolean
   onText: (text: string) => void
+  onFile: (text: string) => void
+  area: RefObject<HTMLTextAreaElement | null>
 }
 
-export function YamlPanel({ draft, faults, warnings, onText }: YamlPanelProps) {
+export function YamlPanel({ draft, faults, warnings, telling, onText, onFile, area }: YamlPanelProps) {
   const marks = useMarks(draft, faults, warnings)
-  const area = useRef<HTMLTextAreaElement>(null)
   const id = useId()
-  const go = (line: number) => {
-    if (!area.current) return
-    area.current.focus({ preventScroll: true })
-    area.current.setSelectionRange(...spanOf(draft.text, line))
-    showLine(area.current, line)
-  }
   return (
     <Panel
       title="Job file"
@@ -33,7 +30,7 @@ export function YamlPanel({ draft, faults, warnings, onText }: YamlPanelProps) {
       actions={
         <>
           <CopyIcon value={draft.text} what="the job file" />
-          <FileButton onChange={(file) => file && void file.text().then(onText)} accept=".yaml,.yml" inputProps={{ "aria-label": "A job file" }}>
+          <FileButton onChange={(file) => file && void file.text().then(onFile)} accept=".yaml,.yml" inputProps={{ "aria-label": "A job file" }}>
             {(props) => (
               <Button {...props} size="xs" variant="default" leftSection={<IconFileText size={14} />}>
                 Open
@@ -43,15 +40,17 @@ export function YamlPanel({ draft, faults, warnings, onText }: YamlPanelProps) {
         </>
       }
     >
-      <LinedText value={draft.text} onChange={onText} label="Job file as YAML" marks={marks} describedBy={id} area={area} />
-      <ul id={id} className={classes.marks} aria-label="Problems by line">
-        {marks.map(({ line, kind, message }) => (
-          <li key={`${line} ${message}`} data-mark={kind}>
-            <UnstyledButton onClick={() => go(line)}>Line {line}</UnstyledButton>
-            <span>{message}</span>
-          </li>
-        ))}
-      </ul>
+      <LinedText value={draft.text} onChange={onText} label="Job file as YAML" marks={marks} describedBy={telling && marks.length > 0 ? id : undefined} area={area} />
+      {telling && marks.length > 0 && (
+        <ul id={id} className={classes.marks} aria-label="Problems by line">
+          {marks.map(({ line, kind, message }) => (
+            <li key={`${line} ${message}`} data-mark={kind}>
+              <UnstyledButton onClick={() => area.current && goToLine(area.current, line)}>Line {line}</UnstyledButton>
+              <span>{message}</span>
+            </li>
+          ))}
+        </ul>
+      )}
     </Panel>
   )
 }

@@ -2,16 +2,20 @@ import { Alert, Button, FileButton, Group, Text } from "@mantine/core"
 import { IconAlertTriangle, IconFiles, IconFolder } from "@tabler/icons-react"
 import { Panel } from "@/components/page/Panel"
 import type { NewJob } from "@/hooks/new-job/useNewJob"
+import type { Field } from "@/lib/job-file/schema"
+import { CODE, CODE_GROUPS } from "@/lib/job-file/sections"
 import { picked, sourcesOf, type PickedFile } from "@/lib/upload/bundle"
 import { selectFiles } from "@/lib/upload/leftOut"
+import { Section } from "@/panels/new-job/form/Section"
 import { CodeFiles } from "./CodeFiles"
 import { DropArea } from "./DropArea"
+import classes from "./DropArea.module.css"
 import { ExamplePicker } from "./ExamplePicker"
 import { FoundWorkloads } from "./FoundWorkloads"
 import { LeftOutFiles } from "./LeftOutFiles"
 
 /** The user's code: an example's, an earlier job's, or files of this machine, which are shown before they are uploaded. */
-export function CodePanel({ job }: { job: NewJob }) {
+export function CodePanel({ job, fields }: { job: NewJob; fields: readonly Field[] }) {
   const take = async (files: readonly PickedFile[]) => {
     if (files.length === 0) return
     const { kept, leftOut } = await selectFiles(files)
@@ -21,7 +25,7 @@ export function CodePanel({ job }: { job: NewJob }) {
   }
   const refused = job.faultsByPointer.get("/bundle") ?? job.upload.error?.message
   return (
-    <Panel title="Code" subtitle="A folder or files with a Workload class. A job.yaml among them fills the form.">
+    <Panel title="1. Code" subtitle="A folder or files with a Workload class. A job.yaml among them fills the form.">
       <DropArea onFiles={(files) => void take(files)}>
         <Group gap="sm" justify="center">
           <FileButton onChange={(files) => void take(picked(files))} multiple inputProps={{ "aria-label": "A folder of code", ...({ webkitdirectory: "" } as object) }}>
@@ -48,6 +52,9 @@ export function CodePanel({ job }: { job: NewJob }) {
       )}
       {job.picked ? <Selected job={job} /> : job.code && <Uploaded job={job} />}
       <FoundWorkloads job={job} />
+      <fieldset disabled={job.draft.error !== null} className={classes.fields}>
+        <Section title="Code" fields={fields} choices={CODE} groups={CODE_GROUPS} />
+      </fieldset>
     </Panel>
   )
 }

@@ -3,6 +3,7 @@ import { IconPlus, IconX } from "@tabler/icons-react"
 import { useDraftField } from "@/hooks/new-job/useDraft"
 import { pointer, type Path } from "@/lib/job-file/draft"
 import type { Field } from "@/lib/job-file/schema"
+import { fieldId } from "@/lib/job-file/sections"
 import { HELP_BELOW } from "./helpBelow"
 import { NestedFields } from "./SchemaField"
 import classes from "./SchemaField.module.css"
@@ -22,7 +23,7 @@ export function ListField({ field, path }: { field: Extract<Field, { kind: "list
           </ActionIcon>
         </Group>
       ))}
-      <Button mt={6} size="compact-sm" variant="default" leftSection={<IconPlus size={14} />} onClick={() => set([...items, {}])}>
+      <Button id={fieldId(path)} mt={6} size="compact-sm" variant="default" leftSection={<IconPlus size={14} />} onClick={() => set([...items, {}])}>
         Add to {field.label}
       </Button>
     </Input.Wrapper>
@@ -34,6 +35,7 @@ export function TextsField({ field, path }: { field: Extract<Field, { kind: "tex
   const { value, fault, set } = useDraftField(path)
   return (
     <TagsInput
+      id={fieldId(path)}
       className={classes.wide}
       inputWrapperOrder={HELP_BELOW}
       label={field.label}

@@ -6,6 +6,7 @@ import { useDraftField, useKnownKeys } from "@/hooks/new-job/useDraft"
 import { pointer, type Path } from "@/lib/job-file/draft"
 import { readScalar, writeScalar } from "@/lib/job-file/scalar"
 import type { Field } from "@/lib/job-file/schema"
+import { fieldId } from "@/lib/job-file/sections"
 import classes from "./SchemaField.module.css"
 
 /** Free keys with values: arguments of the workload, environment. A value is read as in YAML: 256 is a number, "256" text. */
@@ -22,7 +23,7 @@ export function MapField({ field, path }: { field: Extract<Field, { kind: "map" 
       {unset.map((known) => (
         <KnownEntry key={known.name} known={known} path={[...path, known.name]} />
       ))}
-      <NewEntry label={field.label} onAdd={(key) => set({ ...(value as object), [key]: "" })} />
+      <NewEntry id={fieldId(path)} label={field.label} onAdd={(key) => set({ ...(value as object), [key]: "" })} />
     </Input.Wrapper>
   )
 }
@@ -32,7 +33,7 @@ function Entry({ name, path, onRemove }: { name: string; path: Path; onRemove: (
   return (
     <Group gap="xs" mt={6} wrap="nowrap" align="flex-start">
       <TextInput value={name} readOnly w="40%" aria-label={`Name of ${pointer(path)}`} variant="filled" />
-      <TextInput value={writeScalar(value)} error={fault} flex={1} aria-label={`Value of ${name}`} onChange={(event) => set(readScalar(event.currentTarget.value))} />
+      <TextInput id={fieldId(path)} value={writeScalar(value)} error={fault} flex={1} aria-label={`Value of ${name}`} onChange={(event) => set(readScalar(event.currentTarget.value))} />
       <ActionIcon variant="subtle" color="gray" size="lg" onClick={onRemove} aria-label={`Remove ${name}`}>
         <IconX size={16} />
       </ActionIcon>
@@ -49,6 +50,7 @@ function KnownEntry({ known: { name, annotation, required, literal, default: val
     <Group gap="xs" mt={6} wrap="nowrap" align="flex-start">
       <TextInput value={`${name}: ${annotation}`} readOnly w="40%" aria-label={`Name of ${pointer(path)}`} variant="filled" />
       <TextInput
+        id={fieldId(path)}
         value={text}
         error={fault}
         flex={1}
@@ -63,7 +65,7 @@ function KnownEntry({ known: { name, annotation, required, literal, default: val
   )
 }
 
-function NewEntry({ label, onAdd }: { label: string; onAdd: (key: string) => void }) {
+function NewEntry({ id, label, onAdd }: { id: string; label: string; onAdd: (key: string) => void }) {
   const [key, setKey] = useState("")
   const add = () => {
     if (key.trim() === "") return
@@ -73,6 +75,7 @@ function NewEntry({ label, onAdd }: { label: string; onAdd: (key: string) => voi
   return (
     <Group gap="xs" mt={6} wrap="nowrap">
       <TextInput
+        id={id}
         value={key}
         onChange={(event) => setKey(event.currentTarget.value)}
         onKeyDown={(event) => event.key === "Enter" && add()}

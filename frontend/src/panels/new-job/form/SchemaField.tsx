@@ -2,6 +2,7 @@ import type { ReactNode } from "react"
 import { useDraftField, useStrayFaults } from "@/hooks/new-job/useDraft"
 import type { Path } from "@/lib/job-file/draft"
 import { isShown, type Field } from "@/lib/job-file/schema"
+import { fieldId } from "@/lib/job-file/sections"
 import { ChoiceField, NumberField, NumberOrWordField, SwitchField, TextField } from "./fields"
 import { ListField, TextsField } from "./ListField"
 import { MapField } from "./MapField"
@@ -40,24 +41,23 @@ export function SchemaField({ field, path }: { field: Field; path: Path }): Reac
 }
 
 interface NestedProps {
-  field: { key: string; label: string; fields: readonly Field[] }
+  field: { key: string; label: string; fields: readonly Field[]; keys?: readonly string[]; isPart?: boolean }
   path: Path
   titled?: boolean
-  /** Among the fields around it, for what is a group in the file only. */
-  flat?: boolean
   /** The key that says which kind it is: its field, and what is said of the whole, stand elsewhere. */
   tag?: string
 }
 
-export function NestedFields({ field, path, titled = false, flat = false, tag }: NestedProps) {
+export function NestedFields({ field, path, titled = false, tag }: NestedProps) {
   const { fault, warning, value } = useDraftField(path)
-  const strays = useStrayFaults(path, [...field.fields.map(({ key }) => key), ...(tag ? [tag] : [])])
+  const strays = useStrayFaults(path, [...(field.keys ?? field.fields.map(({ key }) => key)), ...(tag ? [tag] : [])])
+  const messages = field.isPart ? [] : [...(typeof fault === "string" && !tag ? [fault] : []), ...strays]
   const shown = field.fields.filter((inner) => isShown(inner, value as Record<string, unknown> | null | undefined))
   return (
-    <fieldset className={classes.nested} data-flat={flat || undefined}>
+    <fieldset className={classes.nested} id={tag || field.isPart ? undefined : fieldId(path)} tabIndex={-1}>
       {titled && <legend>{field.label}</legend>}
-      <Faults messages={[...(fault && !tag ? [fault] : []), ...strays]} />
-      {warning && !tag && <p className={classes.warning}>{warning}</p>}
+      <Faults messages={messages} />
+      {warning && !tag && !field.isPart && <p className={classes.warning}>{warning}</p>}
       <div className={classes.fields}>
         {shown.map((inner) => (
           <SchemaField key={inner.key} field={inner} path={[...path, inner.key]} />

@@ -1,7 +1,8 @@
 import { Select, Text, type ComboboxItem, type OptionsFilter } from "@mantine/core"
-import { useDraftField } from "@/hooks/new-job/useDraft"
+import { useDraftField, useStrayFaults } from "@/hooks/new-job/useDraft"
 import type { Path } from "@/lib/job-file/draft"
 import type { Field } from "@/lib/job-file/schema"
+import { fieldId } from "@/lib/job-file/sections"
 import { FieldHelp } from "./FieldHelp"
 import { HELP_BELOW } from "./helpBelow"
 import { NestedFields } from "./SchemaField"
@@ -21,17 +22,20 @@ export function VariantsField({ field, path }: { field: Variants; path: Path }) 
   const fallback = (field.default as Record<string, string> | null | undefined)?.[field.tag]
   const description = selected && selected.summary !== "" ? selected.summary : field.description
   const hasFields = selected !== undefined && selected.fields.length > 0
+  const strays = useStrayFaults(path, [field.tag]).join(" ") // below a kind that is not known, no group has them
+  const fault = [said.fault, ofName.fault, hasFields ? "" : strays].find(Boolean)
   const help = { ...field, kind: "other" as const, description, default: undefined }
   return (
     <>
       <Select
+        id={fieldId(path)}
         className={hasFields ? classes.wide : undefined}
         inputWrapperOrder={HELP_BELOW}
         label={field.label}
         labelProps={{ className: classes.label }}
         description={<FieldHelp field={help} warning={said.warning ?? ofName.warning} />}
         withAsterisk={field.required}
-        error={said.fault ?? ofName.fault}
+        error={fault}
         placeholder={fallback ?? "none"}
         data={field.variants.map((variant) => variant.value)}
         searchable={field.variants.length > MANY}

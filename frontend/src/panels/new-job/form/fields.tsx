@@ -1,10 +1,11 @@
 /** Fields for single values. Each writes what was given, or removes its key when emptied, so that the default counts. */
 import { Autocomplete, Checkbox, NumberInput, Select, Switch, TextInput } from "@mantine/core"
 import { useState } from "react"
-import { useDraftField } from "@/hooks/new-job/useDraft"
+import { useDraftField, type Said } from "@/hooks/new-job/useDraft"
 import type { Path } from "@/lib/job-file/draft"
 import { numberOrText } from "@/lib/job-file/scalar"
 import type { Field } from "@/lib/job-file/schema"
+import { fieldId } from "@/lib/job-file/sections"
 import { FieldHelp } from "./FieldHelp"
 import { HELP_BELOW } from "./helpBelow"
 import classes from "./SchemaField.module.css"
@@ -14,9 +15,9 @@ interface FieldProps<K extends Field["kind"]> {
   path: Path
 }
 
-function shared(field: Field, { fault, warning }: { fault: string | undefined; warning: string | undefined }) {
+function shared(field: Field, path: Path, { fault, warning }: Said) {
   const description = <FieldHelp field={field} warning={warning} />
-  return { label: field.label, description, withAsterisk: field.required, error: fault, labelProps: { className: classes.label }, inputWrapperOrder: HELP_BELOW }
+  return { id: fieldId(path), label: field.label, description, withAsterisk: field.required, error: fault, labelProps: { className: classes.label }, inputWrapperOrder: HELP_BELOW }
 }
 
 function isScalar(value: unknown): value is string | number | boolean {
@@ -34,7 +35,7 @@ export function TextField({ field, path }: FieldProps<"text" | "duration">) {
   const change = (text: string) => set(field.kind === "duration" ? typed.read(text) : text === "" ? undefined : text)
   return (
     <TextInput
-      {...shared(field, said)}
+      {...shared(field, path, said)}
       placeholder={placeholder(field, example)}
       value={field.kind === "duration" ? typed.text : isScalar(value) ? String(value) : ""}
       onChange={(event) => change(event.currentTarget.value)}
@@ -48,7 +49,7 @@ export function NumberOrWordField({ field, path }: FieldProps<"numberOrWord">) {
   const typed = useTyped(value)
   return (
     <Autocomplete
-      {...shared(field, said)}
+      {...shared(field, path, said)}
       placeholder={placeholder(field, "none")}
       data={field.words}
       filter={({ options }) => options}
@@ -75,7 +76,7 @@ export function NumberField({ field, path }: FieldProps<"number">) {
   const { value, set, ...said } = useDraftField(path)
   const input = (
     <NumberInput
-      {...shared(field, said)}
+      {...shared(field, path, said)}
       placeholder={value === null ? "none" : placeholder(field)}
       disabled={field.none !== undefined && value === null}
       value={typeof value === "number" ? value : typeof value === "string" ? value : ""}
@@ -103,9 +104,10 @@ export function NumberField({ field, path }: FieldProps<"number">) {
 
 export function SwitchField({ field, path }: FieldProps<"switch">) {
   const { value, set, ...said } = useDraftField(path)
-  const { label, description, error } = shared(field, said)
+  const { id, label, description, error } = shared(field, path, said)
   return (
     <Switch
+      id={id}
       label={label}
       description={description}
       error={error}
@@ -121,7 +123,7 @@ export function ChoiceField({ field, path }: FieldProps<"choice">) {
   const { value, set, ...said } = useDraftField(path)
   return (
     <Select
-      {...shared(field, said)}
+      {...shared(field, path, said)}
       placeholder={placeholder(field, "default")}
       data={field.options}
       value={typeof value === "string" ? value : null}
