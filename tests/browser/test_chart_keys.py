@@ -48,7 +48,7 @@ WALKS = {**PAGES, "found": ("/jobs/{0}/metrics?q=loss", "Training loss")}
 """A walk along the charts of all metrics takes half a minute of a core, and they differ from those found in what they draw only."""
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.long] if name == "metrics" else []) for name in WALKS])
 def test_all_is_reached_by_tab_and_has_a_name(name: str, open_page: OpenPage, jobs: list[Job]) -> None:
     page = _opened(open_page, jobs, name)
@@ -76,7 +76,7 @@ def _all_drawn(page: Page) -> None:
     )
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "dark")])
 @pytest.mark.parametrize("name", PAGES)
 def test_open_menus_are_for_everybody(name: str, width: int, scheme: str, open_page: OpenPage, jobs: list[Job]) -> None:
@@ -88,7 +88,7 @@ def test_open_menus_are_for_everybody(name: str, width: int, scheme: str, open_p
     expect(more).to_be_focused()
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "dark")])
 def test_full_screen_is_for_everybody_and_gives_the_focus_back(
     width: int, scheme: str, open_page: OpenPage, jobs: list[Job]

@@ -46,6 +46,7 @@ def loss(open_page: OpenPage, client: Client, job: Job) -> Locator:
     return page.get_by_role("img", name=LOSS)
 
 
+@pytest.mark.more
 def test_a_spike_of_one_step_is_seen_at_any_zoom(loss: Locator) -> None:
     _until(loss, lambda coloured: coloured > 20)
     for _ in range(6):  # a twentieth of all, asked anew
@@ -168,6 +169,7 @@ def test_metrics_are_found_folded_and_pinned(loss: Locator) -> None:
     expect(loss).to_have_count(0)
 
 
+@pytest.mark.more
 def test_a_time_that_is_drawn_on_the_heat_map_is_every_chart_s_and_the_other_way_round(open_page: OpenPage, job: Job) -> None:
     page = open_page(f"/jobs/{job.id}/staleness?x=time")
     heat = page.get_by_role("img", name=re.compile("^Mean staleness of 2 workers over time"))

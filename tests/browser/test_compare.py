@@ -47,7 +47,7 @@ def link(jobs: list[Job], **chosen: object) -> str:
     return f"/compare?jobs={','.join(str(job.id) for job in jobs)}{rest}"
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @every_look
 @pytest.mark.parametrize("what", ["alone", "groups", "none", "one"])
 def test_it_can_be_read_by_everybody(what: str, width: int, scheme: str, look_at: OpenPage, jobs: list[Job]) -> None:
@@ -139,6 +139,7 @@ def test_what_is_not_there_is_said_and_can_be_left_out(open_page: OpenPage, jobs
     assert parse_qs(urlsplit(page.url).query)["jobs"] == [str(jobs[0].id)]
 
 
+@pytest.mark.more
 def test_a_job_that_runs_keeps_moving(open_page: OpenPage, client: Client, jobs: list[Job]) -> None:
     running = submit_slow(client, name="c-running", steps=100_000)
     page = open_page(f"/compare?jobs={jobs[0].id},{running.id}&metric=train/loss")
@@ -176,7 +177,7 @@ def fifty(platform: LocalPlatform) -> Iterator[list[str]]:
     engine.dispose()
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @every_look
 def test_fifty_jobs_are_drawn_told_apart_and_grouped(width: int, scheme: str, open_page: OpenPage, fifty: list[str]) -> None:
     page = open_page(f"/compare?metric=eval/loss&jobs={','.join(fifty)}", width=width, scheme=scheme)

@@ -48,6 +48,7 @@ def test_events_are_filtered_and_the_filter_stands_in_the_address(open_page: Ope
     expect(page).to_have_url(re.compile("/events$"))
 
 
+@pytest.mark.more
 def test_checkpoints_do_not_push_what_happened_out_of_sight(open_page: OpenPage, client: Client) -> None:
     job = client.submit(
         jobfile.load(TEXT, ["name=often-checkpoint", "stop={steps: 100000}", "checkpoint={every: 0.5}"]), code=WORKLOAD

@@ -48,6 +48,7 @@ def test_a_killed_worker_is_seen_with_its_cost_and_the_rest_adds_up(open_page: O
     )
 
 
+@pytest.mark.more
 def test_a_worker_is_restarted_and_stopped_after_its_cost_is_said(open_page: OpenPage, client: Client) -> None:
     job = submit_slow(client, name="steered", steps=LONG, pause=0.2)
     _running(client, job)
@@ -189,7 +190,7 @@ def test_the_checkpoint_that_a_job_starts_from_is_named_and_its_job_is_a_link(op
     assert client.wait(heir.id, timeout=120).status == "succeeded"
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(3)
 @every_look
 @pytest.mark.parametrize("tab", TABS)
 def test_every_tab_is_for_everybody(tab: str, width: int, scheme: str, look_at: OpenPage, job: Job) -> None:

@@ -111,6 +111,7 @@ def test_ten_thousand_rows_are_scrolled_to_the_end(open_page: OpenPage, many: in
     assert rows(page).count() < 80, "only what is in sight exists"
 
 
+@pytest.mark.more
 def test_back_from_a_job_comes_to_where_one_was(open_page: OpenPage, client: Client, many: int) -> None:
     page = open_page("/jobs?user=bob&user=eve")
     expect(rows(page).first).to_be_visible()
@@ -235,6 +236,7 @@ def test_new_jobs_are_told_and_move_no_row(open_page: OpenPage, client: Client, 
     expect(rows(page).first).to_contain_text("succeeded")
 
 
+@pytest.mark.more
 def test_all_jobs_of_a_long_list_are_selected(open_page: OpenPage, many: int) -> None:
     page = open_page()
     page.get_by_role("checkbox", name="Select all loaded jobs").check()
@@ -245,6 +247,7 @@ def test_all_jobs_of_a_long_list_are_selected(open_page: OpenPage, many: int) ->
     expect(bar.get_by_role("button", name="Select all")).to_have_count(0)
 
 
+@pytest.mark.more
 def test_many_are_stopped_with_one_question(open_page: OpenPage, client: Client, many: int, submit: Submit) -> None:
     jobs = [submit(f"stop-me-{n}", 100_000, pause=0.5) for n in range(3)]
     page = open_page("/jobs?q=stop-me")
@@ -271,6 +274,7 @@ def test_many_are_stopped_with_one_question(open_page: OpenPage, client: Client,
     assert client.jobs(q="stop-me").items == []
 
 
+@pytest.mark.more
 def test_by_keys_alone(open_page: OpenPage, many: int) -> None:
     page = open_page()
     expect(page.get_by_text(f"{many:,} jobs")).to_be_visible()

@@ -89,6 +89,7 @@ def test_several_jobs_are_tagged_found_and_archived(open_page: OpenPage, client:
     assert [client.job(job.id).archived for job in ended] == [False, True, False]
 
 
+@pytest.mark.few(1)
 @every_look
 def test_labels_look_well(width: int, scheme: str, look_at: OpenPage, client: Client, ended: list[Job]) -> None:
     client.edit(ended[0], tags=["baseline", "nightly", "a rather long tag of 40 characters here"], note="One remark.\nAnother one.")

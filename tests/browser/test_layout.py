@@ -55,6 +55,7 @@ def plot(page: Page, title: str) -> Locator:
     return page.get_by_role("img", name=re.compile(f"^{title}: worker 0"))
 
 
+@pytest.mark.more
 def test_charts_are_arranged_by_keys_and_stay_so_for_all_jobs(open_page: OpenPage, client: Client, job: Job) -> None:
     page = open_page(f"/jobs/{job.id}/metrics")
     plot(page, "Training loss").wait_for()

@@ -49,6 +49,7 @@ def test_a_killed_api_costs_no_point_and_doubles_none(open_page: OpenPage, clien
     expect(page.get_by_role("img", name=re.compile(f"^Training loss: {expected}"))).to_be_visible()
 
 
+@pytest.mark.more
 def test_what_a_push_costs_and_how_its_shards_are_loaded(open_page: OpenPage, client: Client) -> None:
     job = client.submit(slow_spec(name="two-shards", steps=120).with_shards(2), code=WORKLOAD)
     page = open_page(f"/jobs/{job.id}/metrics")

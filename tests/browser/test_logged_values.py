@@ -31,6 +31,7 @@ def job(client: Client) -> Job:
     return ended
 
 
+@pytest.mark.few(1)
 @every_look
 def test_logged_values_have_a_group_of_charts_below_those_of_training(width: int, scheme: str, look_at: OpenPage, job: Job) -> None:
     page = look_at(f"/jobs/{job.id}/metrics?q=user", width=width, scheme=scheme)

@@ -27,6 +27,7 @@ def jobs(client: Client) -> dict[str, Job]:
     return {gate: client.wait(job.id, timeout=120) for gate, job in started.items()}
 
 
+@pytest.mark.more
 def test_three_workers_are_drawn_as_their_mean_and_range_until_each_is_wanted(open_page: OpenPage, jobs: dict[str, Job]) -> None:
     page = open_page(f"/jobs/{jobs['asp'].id}/metrics?q=loss")
     loss = page.get_by_role("img", name=re.compile(f"^Training loss: mean of {WORKERS} workers, 450 points"))

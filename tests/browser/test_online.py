@@ -34,7 +34,7 @@ def job(client: Client) -> Job:
     return ended
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @every_look
 def test_each_closed_pass_has_its_figures_and_its_exports(
     width: int, scheme: str, look_at: OpenPage, client: Client, job: Job
