@@ -121,3 +121,21 @@ def test_groups_of_parameters_are_added_and_removed(open_page: OpenPage) -> None
     expect(page.get_by_text("The job file is valid")).to_be_visible()
     page.get_by_role("button", name="Remove /optimizer/groups/0").click()
     expect(page.get_by_label(YAML)).not_to_have_value(re.compile("groups"))
+
+
+def test_the_job_file_is_completed_by_keyboard(open_page: OpenPage) -> None:
+    page = open_page("/jobs/new?example=digits")
+    text = page.get_by_label(YAML)
+    text.fill("name: mine\n")
+    text.press_sequentially("strat")
+    options = page.get_by_role("listbox", name="Completions").get_by_role("option")
+    expect(options).to_have_text([re.compile("^strategy")])
+    text.press("Escape")
+    expect(options).to_have_count(0)
+    text.fill("name: mine\nstrategy: {name: ")
+    text.press("Control+Space")
+    expect(options).to_have_count(len(STRATEGIES))
+    text.press_sequentially("eas")
+    expect(options).to_have_text([re.compile("^easgd")])
+    text.press("Enter")
+    expect(text).to_have_value("name: mine\nstrategy: {name: easgd")

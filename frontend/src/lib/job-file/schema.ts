@@ -63,7 +63,7 @@ export type Kind =
   | { kind: "number"; integer: boolean; range: Range }
   | { kind: "numberOrWord"; words: string[] }
   | { kind: "switch" }
-  | { kind: "choice"; options: string[] }
+  | { kind: "choice"; options: string[]; helps?: string[] }
   | { kind: "group"; fields: Field[]; keys: string[]; isPart?: boolean }
   | { kind: "variants"; tag: string; variants: Variant[] }
   | { kind: "map" }

@@ -17,11 +17,11 @@ import { IntentCards } from "./form/IntentCards"
 import { MoreSettings } from "./form/MoreSettings"
 import { Section } from "./form/Section"
 import classes from "./form/SchemaField.module.css"
-import { goToLine } from "./LinedText"
 import layout from "./NewJobForm.module.css"
 import { PlanPanel } from "./PlanPanel"
 import { SubmitPanel } from "./SubmitPanel"
-import { YamlPanel } from "./YamlPanel"
+import { goToLine } from "./yaml/LinedText"
+import { YamlPanel } from "./yaml/YamlPanel"
 
 /** `place`: what this draft is kept under. */
 export function NewJobForm({ initial, place }: { initial: Beginning; place: string }) {
@@ -52,7 +52,7 @@ export function NewJobForm({ initial, place }: { initial: Beginning; place: stri
           </Loaded>
         </Stack>
         <Stack gap="md" className={layout.side}>
-          <YamlPanel draft={job.draft} faults={job.faults} warnings={job.warnings} telling={quiet} onText={job.typeText} onFile={job.setText} area={area} />
+          <YamlPanel draft={job.draft} fields={fields} faults={job.faults} warnings={job.warnings} telling={quiet} onText={job.typeText} onFile={job.setText} area={area} />
           <SubmitPanel job={job} fields={fields} onGo={go} />
           <PlanPanel job={job} />
         </Stack>

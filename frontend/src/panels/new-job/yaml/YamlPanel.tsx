@@ -4,13 +4,16 @@ import { useId, useMemo, type RefObject } from "react"
 import type { Fault, JobWarning } from "@/client"
 import { CopyIcon } from "@/components/buttons/CopyIcon"
 import { Panel } from "@/components/page/Panel"
+import { completionsAt } from "@/lib/job-file/completion"
 import type { Draft } from "@/lib/job-file/draft"
 import { linesOf } from "@/lib/job-file/places"
+import type { Field } from "@/lib/job-file/schema"
 import { goToLine, LinedText, type Mark } from "./LinedText"
 import classes from "./LinedText.module.css"
 
 interface YamlPanelProps {
   draft: Draft
+  fields: readonly Field[]
   faults: readonly Fault[]
   warnings: readonly JobWarning[]
   /** The findings have their words here, not at the form's fields. */
@@ -20,7 +23,7 @@ interface YamlPanelProps {
   area: RefObject<HTMLTextAreaElement | null>
 }
 
-export function YamlPanel({ draft, faults, warnings, telling, onText, onFile, area }: YamlPanelProps) {
+export function YamlPanel({ draft, fields, faults, warnings, telling, onText, onFile, area }: YamlPanelProps) {
   const marks = useMarks(draft, faults, warnings)
   const id = useId()
   return (
@@ -40,7 +43,15 @@ export function YamlPanel({ draft, faults, warnings, telling, onText, onFile, ar
         </>
       }
     >
-      <LinedText value={draft.text} onChange={onText} label="Job file as YAML" marks={marks} describedBy={telling && marks.length > 0 ? id : undefined} area={area} />
+      <LinedText
+        value={draft.text}
+        onChange={onText}
+        label="Job file as YAML"
+        marks={marks}
+        describedBy={telling && marks.length > 0 ? id : undefined}
+        area={area}
+        complete={(at) => completionsAt(draft.text, at, fields, draft.value)}
+      />
       {telling && marks.length > 0 && (
         <ul id={id} className={classes.marks} aria-label="Problems by line">
           {marks.map(({ line, kind, message }) => (

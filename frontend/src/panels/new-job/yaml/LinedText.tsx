@@ -1,7 +1,10 @@
 import { memo, type RefObject } from "react"
 import { piecesOf } from "@/lib/job-file/colours"
+import type { Completions } from "@/lib/job-file/completion"
 import { spanOf } from "@/lib/job-file/places"
+import { CompletionList } from "./CompletionList"
 import classes from "./LinedText.module.css"
+import { useCompletion } from "./useCompletion"
 
 export interface Mark {
   line: number
@@ -17,10 +20,13 @@ interface LinedTextProps {
   /** The id of what tells the marks in words. */
   describedBy: string | undefined
   area: RefObject<HTMLTextAreaElement | null>
+  /** Completions at a place of the text. */
+  complete: (caret: number) => Completions
 }
 
 /** A text area over its lines, which have numbers, colours and marks. Both wrap long lines at the same places, as they share their type and width. */
-export function LinedText({ value, onChange, label, marks, describedBy, area }: LinedTextProps) {
+export function LinedText({ value, onChange, label, marks, describedBy, area, complete }: LinedTextProps) {
+  const offers = useCompletion(area, complete)
   const kinds = new Map([...marks].reverse().map(({ line, kind }) => [line, kind])) // of two on a line the first counts
   return (
     <div className={classes.frame}>
@@ -36,12 +42,17 @@ export function LinedText({ value, onChange, label, marks, describedBy, area }: 
           aria-label={label}
           aria-invalid={marks.some(({ kind }) => kind === "bad")}
           aria-describedby={describedBy}
+          {...offers.area}
           value={value}
-          onChange={(event) => onChange(event.currentTarget.value)}
+          onChange={(event) => {
+            onChange(event.currentTarget.value)
+            offers.onType(event.nativeEvent as InputEvent)
+          }}
           spellCheck={false}
           autoCapitalize="off"
           autoComplete="off"
         />
+        <CompletionList {...offers.list} />
       </div>
     </div>
   )
