@@ -14,7 +14,9 @@ export interface CompletionListProps {
 /** Completions at the caret. The text keeps the focus. */
 export function CompletionList({ id, options, active, place, onTake }: CompletionListProps) {
   const list = useRef<HTMLUListElement>(null)
-  useEffect(() => list.current?.children[active]?.scrollIntoView({ block: "nearest" }), [active, options])
+  useEffect(() => {
+    list.current?.children[active]?.scrollIntoView({ block: "nearest" }) // new browsers return a promise, which is no clean-up
+  }, [active, options])
   if (options.length === 0) return null
   return (
     <ul ref={list} id={id} role="listbox" aria-label="Completions" className={classes.offers} style={place}>
