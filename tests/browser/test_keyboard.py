@@ -59,7 +59,7 @@ def test_a_visit(open_page: OpenPage, client: Client) -> None:
     _tab_to(page, "Compare", within="main")
     page.keyboard.press("Enter")
     _arrived(page, "Compare")
-    expect(page.get_by_role("list", name="Compared jobs").get_by_role("link", name=job.name)).to_be_visible()
+    expect(page.get_by_role("table", name="Compared jobs").get_by_role("link", name=job.name)).to_be_visible()
 
 
 def test_shift_tab_brings_nothing_behind_the_header(open_page: OpenPage) -> None:
