@@ -121,8 +121,18 @@ const AROUND = 250
 function FullScreen({ name, onClose }: { name: string | null; onClose: () => void }) {
   const { width, height } = useViewportSize()
   const { title } = useMetric(name ?? "")
+  const left = useRef("")
+  const close = () => {
+    left.current = title
+    onClose()
+  }
+  /** The item of the menu that opened it is gone, so the menu's button gets the focus. */
+  const giveFocusBack = () => document.querySelector<HTMLElement>(`[aria-label=${JSON.stringify(`More for ${left.current}`)}]`)?.focus()
   return (
-    <Modal opened={name !== null} onClose={onClose} fullScreen title={title} closeButtonProps={{ "aria-label": "Leave full screen" }} transitionProps={{ duration: 0 }}>
+    <Modal
+      opened={name !== null} onClose={close} fullScreen title={title} closeButtonProps={{ "aria-label": "Leave full screen" }}
+      transitionProps={{ duration: 0 }} returnFocus={false} onExitTransitionEnd={giveFocusBack}
+    >
       {name && width > 0 && (
         <Suspense fallback={<Loaded isPending>{null}</Loaded>}>
           <ChartToolbar />
