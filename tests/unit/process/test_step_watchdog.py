@@ -22,7 +22,7 @@ CODE = "import threading\n\ngate = threading.Event()\n\n\ndef loss():\n    gate.
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Of a process, with user code that waits in its line 7."""
+    """The folder of a process, with user code that waits in its line 7."""
     (tmp_path / "code").mkdir()
     (tmp_path / "code" / "waits_in_loss.py").write_text(CODE)
     monkeypatch.syspath_prepend(str(tmp_path / "code"))

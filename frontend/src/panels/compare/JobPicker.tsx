@@ -13,9 +13,9 @@ export function JobPicker({ selected, onAdd }: { selected: readonly string[]; on
   const [q] = useDebouncedValue(typed.trim(), 200)
   const { data = [], isFetching } = useJobsNamed(q)
   const now = useNow(false)
-  const letters = typed.trim().toLowerCase()
+  const part = typed.trim().toLowerCase()
   // The list of an earlier text stays until the next response comes. Its jobs that do not fit any more leave at once: else the options would move under a click.
-  const fits = ({ id, name }: { id: string; name: string }) => name.toLowerCase().includes(letters) || id.startsWith(letters)
+  const fits = ({ id, name }: { id: string; name: string }) => name.toLowerCase().includes(part) || id.startsWith(part)
   const options = data
     .filter((job) => !selected.includes(job.id) && fits(job))
     .map(({ id, name, strategy, status, created_at }) => ({ value: id, label: name, about: `${strategy}, ${readable(status)}, ${formatAgo(created_at, now)}` }))
