@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from gradstream.api.views import ChartLayout
 from gradstream.client import Client, Job
-from tests.browser.support import OpenPage, check_looks, submit_slow
+from tests.browser.support import OpenPage, check_looks, still_box, submit_slow
 from tests.support import eventually
 
 SHIFTS = """() => new Promise((then) => {
@@ -96,10 +96,10 @@ def test_charts_are_arranged_by_keys_and_stay_so_for_all_jobs(open_page: OpenPag
 def test_charts_are_arranged_by_dragging(open_page: OpenPage, client: Client, job: Job) -> None:
     page = open_page(f"/jobs/{job.id}/metrics")
     plot(page, "Training loss").wait_for()
+    still_box(plot(page, "Throughput"))
     page.get_by_text("Throughput", exact=True).drag_to(plot(page, "Training loss"))
     eventually(lambda: titles(page)[:2] == ["Throughput", "Training loss"], "the dragged chart in front")
-    edge = page.get_by_title("Drag to change the height of all charts").first.bounding_box()
-    assert edge
+    edge = still_box(page.get_by_title("Drag to change the height of all charts").first)
     page.mouse.move(edge["x"] + 100, edge["y"] + 6)
     page.mouse.down()
     page.mouse.move(edge["x"] + 100, edge["y"] + 66, steps=6)
