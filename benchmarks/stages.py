@@ -19,7 +19,7 @@ from torch.utils.data import TensorDataset
 
 from gradstream import Workload
 from gradstream.group.memory import shared_vector
-from gradstream.group.stages import StagesProblem
+from gradstream.group.stages.problem import StagesProblem
 from gradstream.input.data import Batches
 from gradstream.model.flat_model import FlatModel
 from gradstream.model.problem import ModelProblem

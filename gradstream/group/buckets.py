@@ -18,7 +18,7 @@ from functools import partial
 
 from torch import Tensor
 
-from gradstream.group.pipeline import StagePipe
+from gradstream.group.neighbour_pipe import NeighbourPipe
 from gradstream.model.ensemble import members
 from gradstream.model.flat_model import FlatModel
 
@@ -33,7 +33,7 @@ _WAITING = 4
 class BucketChain:
     """The buckets of one process. It adds the gradients of its parts in turn with the other peers."""
 
-    def __init__(self, flat: FlatModel, gradient: Tensor, before: StagePipe, after: StagePipe) -> None:
+    def __init__(self, flat: FlatModel, gradient: Tensor, before: NeighbourPipe, after: NeighbourPipe) -> None:
         """`gradient`: shape (size,), shared by all peers. `before`, `after`: to the peers whose parts come before and after."""
         self._parameters, self._places = flat.trained, flat.views_of(gradient)
         self._before, self._after = before, after

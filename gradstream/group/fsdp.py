@@ -19,9 +19,9 @@ from torch import Tensor
 
 from gradstream.group.buckets import BucketChain
 from gradstream.group.memory import GroupMemory
+from gradstream.group.neighbour_pipe import NeighbourPipe, Receive
 from gradstream.group.optimizer import PeerOptimizer, shared_optimizer
 from gradstream.group.peers import PeerProblem, Peers
-from gradstream.group.pipeline import Receive, StagePipe
 from gradstream.group.problem import GroupProblem
 from gradstream.group.requests import CallOptimizer, MakeOptimizer, MakeStep, Request, Train, Trained
 from gradstream.input.data import Batches
@@ -104,4 +104,4 @@ def bucket_chain(flat: FlatModel, gradient: Tensor, number: int, ring: Ring, rec
     for end in (end for pair in ring for end in pair):
         if end is not before and end is not after:
             end.close()
-    return BucketChain(flat, gradient, StagePipe(before, receive), StagePipe(after, receive))
+    return BucketChain(flat, gradient, NeighbourPipe(before, receive), NeighbourPipe(after, receive))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gradstream.group.fsdp import FsdpProblem
 from gradstream.group.problem import GroupProblem
-from gradstream.group.stages import StagesProblem
+from gradstream.group.stages.problem import StagesProblem
 from gradstream.group.tensor.fsdp import TensorFsdpProblem
 from gradstream.group.tensor.problem import TensorProblem
 from gradstream.spec import JobSpec

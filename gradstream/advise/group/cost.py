@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
-from gradstream.group.stage_bounds import stage_bounds
+from gradstream.group.stages.bounds import stage_bounds
 from gradstream.spec.roles import WorkerGroup
 
 PER_BYTE = 1e-9

@@ -13,7 +13,7 @@ from transformers import BertConfig, GPT2Config, GPT2LMHeadModel, LlamaConfig
 from gradstream.adapters.transformers import TransformersWorkload
 from gradstream.errors import InvalidWorkload
 from gradstream.group.memory import shared_vector
-from gradstream.group.stages import StagesProblem
+from gradstream.group.stages.problem import StagesProblem
 from gradstream.group.tensor.plan import plan_of
 from gradstream.group.tensor.problem import TensorProblem
 from gradstream.input.data import Batches

@@ -13,9 +13,9 @@ from torch.utils.data import TensorDataset
 from gradstream import Workload, sim
 from gradstream.errors import InvalidWorkload
 from gradstream.group.peers import PeerLost
-from gradstream.group.pipeline import one_forward_one_backward
-from gradstream.group.stage_bounds import stage_bounds
-from gradstream.group.stages import StagesProblem
+from gradstream.group.stages.bounds import stage_bounds
+from gradstream.group.stages.pipeline import one_forward_one_backward
+from gradstream.group.stages.problem import StagesProblem
 from gradstream.process.exits import UserError
 from gradstream.spec import JobSpec
 from gradstream.workload import Split

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from gradstream.data.source import each
 from gradstream.errors import InvalidWorkload
-from gradstream.group.stage_bounds import PLACE, stage_bounds
+from gradstream.group.stages.bounds import PLACE, stage_bounds
 from gradstream.input import randomness
 
 

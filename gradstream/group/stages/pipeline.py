@@ -10,61 +10,30 @@ Source: Narayanan et al. 2019, "PipeDream: Generalized pipeline parallelism for 
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from multiprocessing.connection import Connection
-from queue import SimpleQueue
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from gradstream.data.source import each
-from gradstream.group.stage import Stage
-from gradstream.input import randomness, tensor_pipe
+from gradstream.group.neighbour_pipe import NeighbourPipe
+from gradstream.group.stages.stage import Stage
+from gradstream.input import randomness
 from gradstream.model.parts import MicroBatch
 from gradstream.model.usercode import blaming
 from gradstream.process.begin import seed_of
-
-Receive = Callable[[Connection], Any]
-
-
-class StagePipe:
-    """The pipe to the process before or after. A thread sends, so that two neighbours that both send do not wait for each other."""
-
-    def __init__(self, pipe: Connection, receive: Receive) -> None:
-        """`receive`: as `tensor_pipe.receive`."""
-        self._pipe, self._receive = pipe, receive
-        self._to_send = SimpleQueue[tensor_pipe.Packed]()
-        threading.Thread(target=self._send_all, name="stage pipe", daemon=True).start()
-
-    def send(self, value: Any) -> None:
-        """Send a nest of tensors, which must not change any more. Raises: as `tensor_pipe.pack`."""
-        self._to_send.put(tensor_pipe.pack(value))
-
-    def has_come(self) -> bool:
-        """Return whether `receive` has something to return at once."""
-        return self._pipe.poll()
-
-    def receive(self) -> Any:
-        """Return what the neighbour sends next. Waits for it. Raises: what `receive` of the constructor does."""
-        return self._receive(self._pipe)
-
-    def _send_all(self) -> None:
-        while True:
-            try:
-                tensor_pipe.write(self._pipe, self._to_send.get())
-            except OSError:
-                return  # the neighbour is gone, which whoever receives from it finds out
 
 
 class PipelineStage:
     """The work of one process of the group on mini-batches."""
 
-    def __init__(self, stage: Stage, number: int, count: int, before: StagePipe | None, after: StagePipe | None, seed: int) -> None:
+    def __init__(
+        self, stage: Stage, number: int, count: int, before: NeighbourPipe | None, after: NeighbourPipe | None, seed: int
+    ) -> None:
         """`seed`: the same in all stages, see `drawing`."""
         self._stage, self._number, self._count = stage, number, count
         self._before, self._after, self._seed = before, after, seed

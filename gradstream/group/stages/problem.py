@@ -17,12 +17,13 @@ from torch import Tensor, nn
 
 from gradstream.center.entries import Buffers
 from gradstream.errors import InvalidWorkload
+from gradstream.group.neighbour_pipe import NeighbourPipe, Receive
 from gradstream.group.peers import PeerProblem, Peers
-from gradstream.group.pipeline import PipelineStage, Receive, StagePipe
 from gradstream.group.problem import GroupProblem, mean_of, share_out
 from gradstream.group.requests import Check, Request, TakeBuffers, Train, Trained
-from gradstream.group.stage import Stage
-from gradstream.group.stage_bounds import stage_bounds
+from gradstream.group.stages.bounds import stage_bounds
+from gradstream.group.stages.pipeline import PipelineStage
+from gradstream.group.stages.stage import Stage
 from gradstream.input.data import Batches
 from gradstream.input.prefetch import Prefetched
 from gradstream.model.flat_model import FlatModel
@@ -184,7 +185,7 @@ def pipeline_stage(blocks: Sequence[nn.Module], number: int, pipes: Pipes, recei
         if end is not before and end is not after:
             end.close()
     own_seed = seed_of(seed, "pipeline", pipeline)
-    to_before, to_after = (StagePipe(pipe, receive) if pipe else None for pipe in (before, after))
+    to_before, to_after = (NeighbourPipe(pipe, receive) if pipe else None for pipe in (before, after))
     return PipelineStage(Stage(blocks, stage, stages), stage, stages, to_before, to_after, own_seed)
 
 
