@@ -5,6 +5,7 @@
 So the sum has the bits of `accumulate`, which adds the parts in one process. A bucket is some parameters that stand one behind
 another. It is added when all of them have a gradient, and these are freed then. So a process holds the gradients of a few
 buckets, and not of the whole model. With m peers, part j is of peer j mod m, which says to the next one what it has added.
+With stages, the peers that are the same stage of m pipelines do so.
 
 Source: Rajbhandari et al. 2020, "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models" (gradients are reduced in
 buckets, each to one place, and freed).
@@ -12,11 +13,11 @@ buckets, each to one place, and freed).
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from gradstream.group.neighbour_pipe import NeighbourPipe
 from gradstream.model.ensemble import members
@@ -30,47 +31,76 @@ _WAITING = 4
 """A process keeps the gradients of as many buckets as it waits for its turn to add; then backward waits, too."""
 
 
+Buckets = Sequence[Sequence[int]]
+"""The parameters of each bucket, by index."""
+
+
 class BucketChain:
     """The buckets of one process. It adds the gradients of its parts in turn with the other peers."""
 
-    def __init__(self, flat: FlatModel, gradient: Tensor, before: NeighbourPipe, after: NeighbourPipe) -> None:
-        """`gradient`: shape (size,), shared by all peers. `before`, `after`: to the peers whose parts come before and after."""
-        self._parameters, self._places = flat.trained, flat.views_of(gradient)
+    def __init__(
+        self,
+        trained: Sequence[nn.Parameter],
+        places: Sequence[Tensor],
+        of_members: Sequence[Buckets],
+        before: NeighbourPipe,
+        after: NeighbourPipe,
+    ) -> None:
+        """`places`: for the gradient of each parameter, shared by all peers. `of_members`: the buckets of each member of the model.
+        `before`, `after`: to the peers whose parts come before and after."""
+        self._parameters, self._places = trained, places
         self._before, self._after = before, after
-        least = max(LEAST, gradient.nbytes // MOST)
-        self._buckets, self._of_member = buckets_of_members(flat, least)
-        self._bucket_of = [number for number, bucket in enumerate(self._buckets) for _ in bucket]
-        self._nbytes = [sum(self._places[index].nbytes for index in bucket) for bucket in self._buckets]
-        self._may_wait = _WAITING * least
+        self._buckets: Buckets = [bucket for buckets in of_members for bucket in buckets]
+        ends = [sum(map(len, of_members[: number + 1])) for number in range(len(of_members))]
+        self._of_member = [range(end - len(buckets), end) for buckets, end in zip(of_members, ends, strict=True)]
+        self._bucket_of = {index: number for number, bucket in enumerate(self._buckets) for index in bucket}
+        self._nbytes = [sum(places[index].nbytes for index in bucket) for bucket in self._buckets]
+        self._may_wait = _WAITING * least_bytes(places)
         self._runs = False
         self._part, self._is_last = 0, True
         self._missing: dict[int, set[int]] = {}
         """The buckets that this part has not added yet, and which of their parameters have no gradient yet."""
-        self._turns = Counter[int]()
-        """Buckets that the part before has added, and this one has not. If this one has, it is the turn of one's next part."""
+        self._turns: dict[int, set[int]] = {}
+        """Buckets that the part before has added, and this one has not, with the parameters whose places have a gradient. If this
+        one has added a bucket, it is the turn of one's next part."""
         self._waiting = set[int]()
         """Those that have all gradients, and wait for their turn."""
-        for index, p in enumerate(self._parameters):
-            p.register_post_accumulate_grad_hook(partial(self._came, index))  # type: ignore[no-untyped-call]
+        self._reached = set[int]()
+        for index in self._bucket_of:
+            trained[index].register_post_accumulate_grad_hook(partial(self._came, index))  # type: ignore[no-untyped-call]
 
-    def adding(self, backward: Callable[[Tensor], None], own: range, parts: int) -> Callable[[Tensor], None]:
+    def wrapping(self, backward: Callable[[Tensor], None], own: range, parts: int) -> Callable[[Tensor], None]:
         """Return this backward, in which gradients are added. It is called for each of one's own parts, once for each member of
         the model in turn. `own`: their numbers. `parts`: of the whole mini-batch."""
-        turns = iter([(buckets, part) for buckets in self._of_member for part in own])
+        turns = iter([(part, buckets) for buckets in self._of_member for part in own])
 
         def added(loss: Tensor) -> None:
-            buckets, self._part = next(turns)
-            self._is_last = self._part == parts - 1
-            self._missing = {bucket: set(self._buckets[bucket]) for bucket in buckets}
-            self._runs = True
-            try:
+            part, buckets = next(turns)
+            with self.adding(part, parts, buckets):
                 backward(loss)
-            finally:
-                self._runs = False
-            self._waiting = set(self._missing)
-            self._add_due(may_wait=-1)
 
         return added
+
+    @contextmanager
+    def adding(self, part: int, parts: int, buckets: range | None = None) -> Iterator[None]:
+        """Inside, the backward of this part runs, and its gradients are added. Then wait until all are. `parts`: of the whole
+        mini-batch. `buckets`: None: all."""
+        self._part, self._is_last = part, part == parts - 1
+        wanted = range(len(self._buckets)) if buckets is None else buckets
+        self._missing = {bucket: set(self._buckets[bucket]) for bucket in wanted}
+        self._runs = True
+        try:
+            yield
+        finally:
+            self._runs = False
+        self._waiting = set(self._missing)
+        self._add_due(may_wait=-1)
+
+    def take_reached(self) -> list[int]:
+        """Return and forget the parameters, by index, of which this process has added a gradient. The places of those that none
+        reached are as they were."""
+        reached, self._reached = sorted(self._reached), set()
+        return reached
 
     def take_late(self) -> dict[int, Tensor]:
         """Return and forget the gradients of parameters, by index, that came after their bucket had been added. A parameter has
@@ -92,55 +122,69 @@ class BucketChain:
     def _add_due(self, may_wait: int) -> None:
         """Add what waits and has its turn; then wait for turns, until at most so many bytes are left; -1: until nothing is."""
         while self._part and self._before.has_come():
-            self._turns[self._before.receive()] += 1
+            self._take_turn()
         for bucket in sorted(self._waiting, reverse=True):
-            if not self._part or self._turns[bucket]:
+            if not self._part or bucket in self._turns:
                 self._add(bucket)
         while self._waiting and sum(self._nbytes[bucket] for bucket in self._waiting) > may_wait:
-            self._turns[bucket := self._before.receive()] += 1
+            bucket = self._take_turn()
             if bucket in self._waiting:
                 self._add(bucket)
 
+    def _take_turn(self) -> int:
+        """Wait until the part before has added a bucket, and return which."""
+        bucket, reached = self._before.receive()
+        self._turns[bucket] = set(reached)
+        return int(bucket)
+
     def _add(self, bucket: int) -> None:
+        reached = self._turns.pop(bucket) if self._part else set[int]()
         for index in self._buckets[bucket]:
             p, place = self._parameters[index], self._places[index]
             if p.grad is None:
-                if self._part == 0:
-                    place.zero_()
                 continue
             gradient = (p.grad.to_dense() if p.grad.is_sparse else p.grad).detach()
-            if self._part == 0:
-                place.copy_(gradient)
-            else:
+            if index in reached:
                 place.add_(gradient)
+            else:
+                place.copy_(gradient)
             p.grad = None
+            reached.add(index)
+            self._reached.add(index)
         self._waiting.discard(bucket)
         del self._missing[bucket]
-        if self._part:
-            self._turns[bucket] -= 1
         if not self._is_last:
-            self._after.send(bucket)
+            self._after.send((bucket, sorted(reached)))
 
 
-def buckets_of_members(flat: FlatModel, least: int) -> tuple[list[range], list[range]]:
-    """Return the parameters of each bucket, by index, and the buckets of each member of the model, by number."""
-    buckets, of_member = list[range](), list[range]()
-    begin = 0
+def buckets_of_members(flat: FlatModel) -> list[Buckets]:
+    """Return the buckets of each member of the model."""
+    found, begin = list[Buckets](), 0
     for member in members(flat.model):
-        sizes = [p.numel() * flat.theta.element_size() for p in member.parameters() if p.requires_grad]
-        first = len(buckets)
-        buckets += (range(begin + bucket.start, begin + bucket.stop) for bucket in buckets_of(sizes, least))
-        of_member.append(range(first, len(buckets)))
-        begin += len(sizes)
-    return buckets, of_member
+        count = sum(p.requires_grad for p in member.parameters())
+        found.append(buckets_of(flat, range(begin, begin + count)))
+        begin += count
+    return found
 
 
-def buckets_of(sizes: Sequence[int], least: int) -> list[range]:
-    """Return the items of each bucket: as many in a row as have at least so many bytes; the last one may have fewer."""
-    buckets, begin, held = list[range](), 0, 0
+def buckets_of(flat: FlatModel, indices: Sequence[int]) -> Buckets:
+    """Return these parameters in buckets."""
+    places = flat.views_of(flat.theta)
+    shared_out = in_rows([places[index].nbytes for index in indices], least_bytes(places))
+    return [[indices[number] for number in row] for row in shared_out]
+
+
+def least_bytes(places: Sequence[Tensor]) -> int:
+    """Return the bytes of a bucket, at least. `places`: of all parameters."""
+    return max(LEAST, sum(place.nbytes for place in places) // MOST)
+
+
+def in_rows(sizes: Sequence[int], least: int) -> list[range]:
+    """Return items in rows: as many one behind another as have at least so many bytes; the last row may have fewer."""
+    rows, begin, held = list[range](), 0, 0
     for index, size in enumerate(sizes, 1):
         held += size
         if held >= least or index == len(sizes):
-            buckets.append(range(begin, index))
+            rows.append(range(begin, index))
             begin, held = index, 0
-    return buckets
+    return rows

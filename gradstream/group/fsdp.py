@@ -8,18 +8,16 @@ Source: Zhao et al. 2023, "PyTorch FSDP: Experiences on Scaling Fully Sharded Da
 
 from __future__ import annotations
 
-import multiprocessing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
-from multiprocessing.connection import Connection
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from gradstream.group.buckets import BucketChain
+from gradstream.group.buckets import BucketChain, buckets_of_members
 from gradstream.group.memory import GroupMemory
-from gradstream.group.neighbour_pipe import NeighbourPipe, Receive
+from gradstream.group.neighbour_pipe import Receive, Ring, neighbours_in, ring_of
 from gradstream.group.optimizer import PeerOptimizer, shared_optimizer
 from gradstream.group.peers import PeerProblem, Peers
 from gradstream.group.problem import GroupProblem
@@ -33,9 +31,6 @@ from gradstream.optim.flat import VectorOptimizer
 from gradstream.optim.spec import Optimizer
 from gradstream.spec import JobSpec
 from gradstream.train.problem import Gradient
-
-Ring = Sequence[tuple[Connection, Connection]]
-"""A pipe from each peer to the next one, and from the last to the first: the ends to read and to write."""
 
 
 class FsdpPeerProblem(PeerProblem):
@@ -52,10 +47,10 @@ class FsdpPeerProblem(PeerProblem):
 
     def _backward(self, request: Train) -> Callable[[Tensor], None]:
         own = range(self._number, request.parts, len(self._ring))
-        return self._chain.adding(super()._backward(request), own, request.parts)
+        return self._chain.wrapping(super()._backward(request), own, request.parts)
 
     def _gather(self) -> list[int]:
-        return []  # what was reached is in the sum already
+        return self._chain.take_reached()
 
     def answer(self, request: Request) -> Any:
         if isinstance(request, MakeOptimizer | MakeStep | CallOptimizer):
@@ -69,7 +64,7 @@ class FsdpProblem(GroupProblem):
     _shared_vectors = 2
 
     def start_peers(self, spec: JobSpec, label: str, rank: int) -> None:
-        ring = [multiprocessing.Pipe(duplex=False) for _ in range(self._count)]
+        ring = ring_of(self._count)
         gradient, _ = self._memory.vectors
         problem = FsdpPeerProblem(self._code, self._flat, self._batches, self._memory, ring)
         self._peers = Peers(problem, [gradient] * (self._count - 1), spec, label, rank)
@@ -84,10 +79,13 @@ class FsdpProblem(GroupProblem):
     def gradient_of(self, taken: Minibatch) -> Gradient:
         own, working = self._ask_to_train(taken)
         numbers, parts = range(0, len(taken.shares), self._count), len(taken.shares)
-        loss = self._step(own, self._chain.adding(self._backward(), numbers, parts))
+        loss = self._step(own, self._chain.wrapping(self._backward(), numbers, parts))
         answers = [self._take_answer(number) for number in working]
         gradient, _ = self._memory.vectors
         places = self._flat.views_of(gradient)
+        reached = {index for trained in answers for index in trained.reached or ()}.union(self._chain.take_reached())
+        for index in set(range(len(places))) - reached:
+            places[index].zero_()
         for late in (self._chain.take_late(), *(trained.late for trained in answers)):
             for index, value in late.items():
                 places[index].add_(value.to_dense() if value.is_sparse else value)
@@ -99,9 +97,6 @@ class FsdpProblem(GroupProblem):
 
 
 def bucket_chain(flat: FlatModel, gradient: Tensor, number: int, ring: Ring, receive: Receive) -> BucketChain:
-    """Become the peer of this number, and close the ends of pipes that belong to others, so that the end of a neighbour shows."""
-    before, after = ring[number - 1][0], ring[number][1]
-    for end in (end for pair in ring for end in pair):
-        if end is not before and end is not after:
-            end.close()
-    return BucketChain(flat, gradient, NeighbourPipe(before, receive), NeighbourPipe(after, receive))
+    """Become the peer of this number."""
+    before, after = neighbours_in([ring], 0, number, receive)
+    return BucketChain(flat.trained, flat.views_of(gradient), buckets_of_members(flat), before, after)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gradstream.group.fsdp import FsdpProblem
 from gradstream.group.problem import GroupProblem
+from gradstream.group.stages.fsdp import StagesFsdpProblem
 from gradstream.group.stages.problem import StagesProblem
 from gradstream.group.tensor.fsdp import TensorFsdpProblem
 from gradstream.group.tensor.problem import TensorProblem
@@ -14,7 +15,7 @@ def kind_of_group(spec: JobSpec) -> type[GroupProblem]:
     """Return the problem of a worker that is such a group."""
     group = spec.roles.worker.group
     if group.stages > 1:
-        return StagesProblem
+        return StagesFsdpProblem if group.fsdp > 1 else StagesProblem
     if group.tensor > 1:
         return TensorFsdpProblem if group.fsdp > 1 else TensorProblem
     return FsdpProblem if group.fsdp > 1 else GroupProblem

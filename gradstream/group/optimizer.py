@@ -43,13 +43,13 @@ class PeerOptimizer:
     """The optimizer of a peer, which does what the lead asks."""
 
     def __init__(self, memory: GroupMemory) -> None:
-        """`memory`: its vectors are those of `MakeStep`."""
+        """`memory`: its first vectors are those of `MakeStep`."""
         self._memory = memory
         self._part: OptimizerPart | None = None
 
     def answer(self, request: MakeOptimizer | MakeStep | CallOptimizer) -> Any:
         if isinstance(request, MakeOptimizer):
-            gradient, other = self._memory.vectors
+            gradient, other = self._memory.vectors[:2]
             self._part = OptimizerPart(self._memory.theta, gradient, other, request)
             return None
         assert self._part, "the lead makes it first"
@@ -62,7 +62,7 @@ def shared_optimizer(
     """Return an optimizer whose state the processes share out; for plain steps, which keep none, one of the lead alone."""
     if rule.is_plain and rule.clip_norm is None:
         return FlatOptimizer(memory.theta, rule, lr, parameters=parameters)
-    gradient, other = memory.vectors
+    gradient, other = memory.vectors[:2]
     return GroupOptimizer(peers, rule, lr, (memory.theta, gradient, other), parameters)
 
 

@@ -89,7 +89,7 @@ class GroupProblem(ModelProblem):
         for number in working:
             trained = self._take_answer(number)
             loss += trained.loss
-            self._add(gradient, number, trained.reached)
+            self._add(gradient, number, trained)
         self._finish(gradient)
         return Gradient(gradient, loss, taken.examples)
 
@@ -113,8 +113,8 @@ class GroupProblem(ModelProblem):
         """Return the parts of a mini-batch that each peer computes."""
         return share_out(shares, self._count)
 
-    def _add(self, gradient: Tensor, number: int, reached: list[int] | None) -> None:
-        """Add the gradient of a peer. `reached`: see `Trained`."""
+    def _add(self, gradient: Tensor, number: int, trained: Trained) -> None:
+        """Add the gradient of a peer. `trained`: its answer."""
         gradient += self._memory.vectors[number - 1]
 
     def _finish(self, gradient: Tensor) -> None:

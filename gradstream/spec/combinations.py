@@ -143,8 +143,6 @@ def _check_group(spec: JobSpec) -> None:
         raise ValueError(
             f"{place}: fsdp computes parts as replicate does, with less memory; take fsdp: {group.parts} without replicate"
         )
-    if group.fsdp > 1 and stages > 1:
-        raise ValueError(f"{place}: each stage has gradients of its own blocks only; take replicate in place of fsdp, or no stages")
     if spec.accumulate * group.parts > spec.batch_size:
         raise ValueError(f"{place}: a batch_size of {spec.batch_size} has no {spec.accumulate * group.parts} parts; raise it")
     if group.tensor > 1:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -39,6 +39,8 @@ class PipelineStage:
         self._before, self._after, self._seed = before, after, seed
         self.position = 0
         """The number of the mini-batch."""
+        self.adding: Callable[[int], AbstractContextManager[None]] = lambda number: nullcontext()
+        """Inside of it, the backward of a micro-batch runs; by its number here."""
 
     def train_step(
         self,
@@ -54,13 +56,15 @@ class PipelineStage:
             part, share = batch[number]
             if goes_forward:
                 kept.append(self._forward(number, partial(loss, model, part)))
-            elif self._after:
-                self._backward(*kept.popleft(), self._after.receive())
-            else:
-                received, value = kept.popleft()
-                backward(value if share == 1.0 else share * value)
+                continue
+            received, output = kept.popleft()
+            with self.adding(number):
+                if self._after:
+                    _backward(output, self._after.receive())
+                else:
+                    backward(output if share == 1.0 else share * output)
+                    total += share * output.item()
                 self._send_gradients(received)
-                total += share * value.item()
         return total
 
     def evaluate_once(self, model: nn.Module, part: Any, loss: Callable[[nn.Module, Any], Tensor]) -> float:
@@ -87,12 +91,6 @@ class PipelineStage:
             self._after.send(each(output, Tensor.detach))
         return received, output
 
-    def _backward(self, received: Any, output: Any, gradients: list[Tensor]) -> None:
-        pairs = [(o, g) for o, g in zip(_floats(output), gradients, strict=True) if o.requires_grad]
-        if pairs:
-            torch.autograd.backward([o for o, _ in pairs], [g for _, g in pairs])
-        self._send_gradients(received)
-
     def _send_gradients(self, received: Any) -> None:
         if self._before:
             self._before.send([torch.zeros_like(x) if x.grad is None else x.grad for x in _floats(received)])
@@ -106,6 +104,13 @@ def one_forward_one_backward(stage: int, stages: int, micro_batches: int) -> Ite
         yield number, True
         yield number - ahead, False
     yield from ((number, False) for number in range(micro_batches - ahead, micro_batches))
+
+
+def _backward(output: Any, gradients: list[Tensor]) -> None:
+    """`gradients`: of the tensors in the output of a stage, from the next one."""
+    pairs = [(o, g) for o, g in zip(_floats(output), gradients, strict=True) if o.requires_grad]
+    if pairs:
+        torch.autograd.backward([o for o, _ in pairs], [g for _, g in pairs])
 
 
 def _floats(nest: Any) -> list[Tensor]:

@@ -1,13 +1,13 @@
 """Workers whose peers are the stages of pipelines: each has some blocks of the model, and micro-batches pass through all.
 
-With several replicates, there are as many pipelines, each with parts of the mini-batch. With s stages,
+With several replicates, or with fsdp, there are as many pipelines, each with parts of the mini-batch. With s stages,
 peer k is stage k mod s of pipeline k // s. So the lead is the first stage of the first one.
 """
 
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from multiprocessing.connection import Connection
 from typing import Any
@@ -77,7 +77,7 @@ class StagesProblem(GroupProblem):
         self, code: UserCode, flat: FlatModel, batches: Batches | Prefetched, spec: JobSpec, rows: object | None = None
     ) -> None:
         super().__init__(code, flat, batches, spec, rows)
-        self._stages, self._pipelines = spec.roles.worker.group.stages, spec.roles.worker.group.replicate
+        self._stages, self._pipelines = spec.roles.worker.group.stages, spec.roles.worker.group.parts
         self._blocks = code.blocks(flat.model)
         with blaming("blocks()"):
             self._bounds = stage_bounds([sum(p.numel() for p in block.parameters()) for block in self._blocks], self._stages)
@@ -87,11 +87,17 @@ class StagesProblem(GroupProblem):
     def start_peers(self, spec: JobSpec, label: str, rank: int) -> None:
         pipes = [[multiprocessing.Pipe() for _ in range(self._stages - 1)] for _ in range(self._pipelines)]
         seed = seed_of(spec.seed, "stages of worker", rank)
-        problem = StagePeerProblem(self._code, self._flat, self._batches, self._blocks, pipes, seed)
-        self._peers = Peers(problem, self._memory.vectors, spec, label, rank)
+        self._peers = Peers(self._peer_problem(pipes, seed), self._vectors_of_peers(), spec, label, rank)
         self._pipeline = pipeline_stage(self._blocks, 0, pipes, self._peers.receive, seed)
         self._train_step = partial(self._pipeline.train_step, self._flat.model)
         torch.set_num_threads(spec.roles.worker.threads)
+
+    def _peer_problem(self, pipes: Pipes, seed: int) -> StagePeerProblem:
+        return StagePeerProblem(self._code, self._flat, self._batches, self._blocks, pipes, seed)
+
+    def _vectors_of_peers(self) -> Sequence[Tensor]:
+        """Return where each peer but the lead leaves its gradient."""
+        return self._memory.vectors
 
     def gradient_of(self, taken: Minibatch) -> Gradient:
         if not self._checked:
@@ -104,9 +110,13 @@ class StagesProblem(GroupProblem):
         self._reached = set(_gather_reached(self._flat.trained, self._places))
         return self._flat.gradient
 
-    def _add(self, gradient: Tensor, number: int, reached: list[int] | None) -> None:
-        theirs = self._flat.views_of(self._memory.vectors[number - 1])
-        for index in reached or ():
+    def _add(self, gradient: Tensor, number: int, trained: Trained) -> None:
+        self._add_reached(self._memory.vectors[number - 1], trained.reached or ())
+
+    def _add_reached(self, vector: Tensor, reached: Iterable[int]) -> None:
+        """Add gradients from a vector: those of the parameters with these indices."""
+        theirs = self._flat.views_of(vector)
+        for index in reached:
             if index in self._reached:
                 self._places[index] += theirs[index]
             else:

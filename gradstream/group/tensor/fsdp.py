@@ -93,7 +93,7 @@ class TensorFsdpProblem(TensorProblem):
         self._turn.end(self._parts)
         return gradient
 
-    def _add(self, gradient: Tensor, number: int, reached: list[int] | None) -> None:
+    def _add(self, gradient: Tensor, number: int, trained: Trained) -> None:
         """The processes have added theirs already."""
 
     def _share_out(self, shares: list[MicroBatch]) -> list[list[MicroBatch]]:

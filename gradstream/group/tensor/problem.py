@@ -148,7 +148,7 @@ class TensorProblem(GroupProblem):
         self._tensor.gather_whole(self._flat.views_of(self._flat.gradient))
         return self._flat.gradient
 
-    def _add(self, gradient: Tensor, number: int, reached: list[int] | None) -> None:
+    def _add(self, gradient: Tensor, number: int, trained: Trained) -> None:
         if number % self._alike == 0:
             gradient += self._memory.vectors[number // self._alike]
 

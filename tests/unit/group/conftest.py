@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 import psutil
 import pytest
 
+from gradstream.group import buckets
 from gradstream.group.kinds import kind_of_group
 from gradstream.group.memory import shared_vector
 from gradstream.group.problem import GroupProblem
@@ -29,6 +30,13 @@ def kill_peer(name: str) -> None:
 
     [victim] = eventually(found, f"the process {name}")
     victim.send_signal(signal.SIGKILL)
+
+
+@pytest.fixture
+def small_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each parameter has a bucket of its own, and a process waits as soon as one has not got its turn."""
+    monkeypatch.setattr(buckets, "LEAST", 1)
+    monkeypatch.setattr(buckets, "_WAITING", 1)
 
 
 @pytest.fixture

@@ -11,8 +11,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from gradstream import sim
-from gradstream.group import buckets
-from gradstream.group.buckets import buckets_of
+from gradstream.group.buckets import in_rows
 from gradstream.group.optimizer import GroupOptimizer
 from gradstream.group.peers import PeerLost
 from gradstream.optim.flat import FlatOptimizer
@@ -43,13 +42,6 @@ class Twice(nets.Net):
         x = batch[0].clone().requires_grad_()
         y = checkpoint(first, x, use_reentrant=True) + checkpoint(first, 2 * x, use_reentrant=True)
         return nn.functional.cross_entropy(nn.Sequential(*others)(y), batch[1])
-
-
-@pytest.fixture
-def small_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each parameter has a bucket of its own, and a process waits as soon as one has not got its turn."""
-    monkeypatch.setattr(buckets, "LEAST", 1)
-    monkeypatch.setattr(buckets, "_WAITING", 1)
 
 
 def job(peers: int, strategy: dict[str, Any], kind: str = "plain", axis: str = "fsdp", workers: int = 2, **more: Any) -> JobSpec:
@@ -203,7 +195,7 @@ def test_averaged_optimizers_are_those_of_one_process(optimizer: dict[str, Any],
 
 @pytest.mark.parametrize("sizes", [[1], [5, 5, 5], [100, 1, 1], [0, 0], [3, 0, 9, 2, 8], []], ids=str)
 def test_buckets_hold_each_parameter_once_and_in_order(sizes: list[int]) -> None:
-    found = buckets_of(sizes, 8)
+    found = in_rows(sizes, 8)
     assert [index for bucket in found for index in bucket] == list(range(len(sizes)))
     assert all(one.stop == next_one.start for one, next_one in pairwise(found))
     held = [sum(sizes[index] for index in bucket) for bucket in found]

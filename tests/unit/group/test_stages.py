@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
 import torch
-from torch import Tensor, nn
-from torch.utils.data import TensorDataset
+from torch import Tensor
 
-from gradstream import Workload, sim
+from gradstream import sim
 from gradstream.errors import InvalidWorkload
 from gradstream.group.peers import PeerLost
 from gradstream.group.stages.bounds import stage_bounds
@@ -18,121 +16,9 @@ from gradstream.group.stages.pipeline import one_forward_one_backward
 from gradstream.group.stages.problem import StagesProblem
 from gradstream.process.exits import UserError
 from gradstream.spec import JobSpec
-from gradstream.workload import Split
 from tests import nets
+from tests.unit.group.chains import ADAG, SYNC, WIDTH, WORDS, job, roles
 from tests.unit.group.conftest import GroupProblems, kill_peer
-
-EXAMPLES, WORDS, WIDTH = 48, 11, 8
-
-
-class Chain(nn.Module):
-    """Something before the blocks, something behind them, an argument beside the chain, and a weight that is at both ends."""
-
-    def __init__(self, blocks: int, doing: str) -> None:
-        super().__init__()
-        self.words = nn.Embedding(WORDS, WIDTH)
-        self.layers = nn.ModuleList(nn.TransformerEncoderLayer(WIDTH, 2, 16, 0.0, batch_first=True) for _ in range(blocks))
-        self.norm = nn.LayerNorm(WIDTH)
-        self.head = nn.Linear(WIDTH, WORDS, bias=False)
-        self.head.weight = self.words.weight
-        self.doing = doing
-
-    def forward(self, x: Tensor) -> Tensor:
-        mask = nn.Transformer.generate_square_subsequent_mask(x.shape[1])
-        hidden = first = self.words(x)
-        if self.doing == "noise":
-            hidden = hidden * (1 + torch.rand(()))
-        for number, layer in enumerate(self.layers):
-            hidden = layer(hidden, src_mask=mask)
-            if self.doing == "in place":
-                hidden += 1
-            first = hidden if number == 0 else first
-        if self.doing == "goes around":
-            hidden = hidden + first
-        if self.doing == "backwards":
-            hidden = self.layers[0](hidden)
-        return self.head(self.norm(hidden))
-
-
-@dataclass
-class Given:
-    hidden: Tensor
-
-
-class Wrapped(nn.Module):
-    """A block that gives an object: what a stage sends of it would have no gradient."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.linear = nn.Linear(5, 5)
-
-    def forward(self, x: Tensor | Given) -> Given:
-        return Given(self.linear(x.hidden if isinstance(x, Given) else x.float()))
-
-
-class Opened(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.wrapped, self.last = nn.Sequential(Wrapped(), Wrapped()), nn.Linear(5, WORDS)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.last(self.wrapped(x).hidden).unsqueeze(1).expand(-1, 5, -1)  # type: ignore[no-any-return]
-
-
-class Scripts(Workload):
-    blocks_: int = 4
-    doing: str = ""
-
-    def model(self) -> nn.Module:
-        if self.doing == "images":
-            layers = [
-                nn.Conv2d(1, 4, 3),
-                nn.BatchNorm2d(4),
-                nn.ReLU(inplace=True),
-                nn.Conv2d(4, 4, 3),
-                nn.BatchNorm2d(4),
-                nn.Flatten(),
-            ]
-            return nn.Sequential(*layers, nn.Linear(64, 3))
-        if self.doing == "objects":
-            return Opened()
-        if self.doing == "rectified":
-            return nn.Sequential(nn.Flatten(), nn.Linear(64, 64), nn.ReLU(inplace=True), nn.Linear(64, 3))
-        return Chain(self.blocks_, self.doing)
-
-    def dataset(self, split: Split) -> TensorDataset:
-        generator = torch.Generator().manual_seed(1)
-        if self.doing in ("images", "rectified"):
-            return TensorDataset(torch.randn(EXAMPLES, 1, 8, 8, generator=generator), torch.arange(EXAMPLES) % 3)
-        x = torch.randint(WORDS, (EXAMPLES, 5), generator=generator)
-        return TensorDataset(x, (x + 1) % WORDS)
-
-    def loss(self, model: nn.Module, batch: tuple[Tensor, Tensor]) -> Tensor:
-        if self.doing == "twice":
-            model(batch[0])
-        if self.doing == "noise":
-            return nn.functional.cross_entropy(model(batch[0]).flatten(0, -2), batch[1].flatten()) * (1 + torch.rand(()))
-        scores = model(batch[0])
-        return nn.functional.cross_entropy(scores.flatten(0, -2), batch[1].flatten())
-
-
-def job(strategy: dict[str, Any], stages: int, accumulate: int, args: dict[str, Any] | None = None, **more: Any) -> JobSpec:
-    return JobSpec.model_validate(
-        {
-            "name": "stages",
-            "workload": {"entrypoint": "tests.unit.group.test_stages:Scripts", "args": args or {}},
-            "batch_size": 8,
-            "accumulate": accumulate,
-            "strategy": strategy,
-            "stop": {"epochs": 2},
-            "roles": {"worker": {"count": 2, "group": {"stages": stages}, "device": "cpu"}},
-            **more,
-        }
-    )
-
-
-SYNC = {"name": "sync", "lr": 0.1}
-ADAG = {"name": "adag", "lr": 0.1, "window": 2}
 
 
 @pytest.mark.few(2)
@@ -151,20 +37,19 @@ def test_stages_have_the_bits_of_one_process(
         assert torch.equal(first_step, sim.run(job(strategy, 1, accumulate, stop={"steps": 1}), nets.problem).center[untied])
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize(("replicate", "stages"), [(2, 2), (2, 3), (3, 2)])
-def test_several_pipelines_share_a_mini_batch(replicate: int, stages: int, grouped: GroupProblems) -> None:
-    both = {"worker": {"count": 2, "group": {"replicate": replicate, "stages": stages}, "device": "cpu"}}
-    group = sim.run(job(SYNC, stages, stages, roles=both), grouped)
-    plain = sim.run(job(SYNC, 1, min(8, replicate * stages)), nets.problem)
+@pytest.mark.few(2)
+@pytest.mark.parametrize("axis", ["replicate", "fsdp"])
+@pytest.mark.parametrize(("pipelines", "stages"), [(2, 2), (2, 3), (3, 2)])
+def test_several_pipelines_share_a_mini_batch(pipelines: int, stages: int, axis: str, grouped: GroupProblems) -> None:
+    group = sim.run(job(SYNC, stages, stages, roles=roles({axis: pipelines, "stages": stages})), grouped)
+    plain = sim.run(job(SYNC, 1, min(8, pipelines * stages)), nets.problem)
     torch.testing.assert_close(group.center, plain.center, rtol=1e-4, atol=1e-6)
 
 
-def test_statistics_of_several_pipelines_are_averaged(grouped: GroupProblems) -> None:
+@pytest.mark.parametrize("axis", ["replicate", "fsdp"])
+def test_statistics_of_several_pipelines_are_averaged(axis: str, grouped: GroupProblems) -> None:
     args = {"doing": "images"}
-    both = {"worker": {"count": 2, "group": {"replicate": 2, "stages": 2}, "device": "cpu"}}
-    replicated = {"worker": {"count": 2, "group": 2, "device": "cpu"}}
-    problems = [grouped(job(SYNC, 1, 2, args, roles=roles), 0) for roles in (both, replicated)]
+    problems = [grouped(job(SYNC, 1, 2, args, roles=roles(group)), 0) for group in ({axis: 2, "stages": 2}, {axis: 2})]
     for problem in problems:
         problem.gradient(0)
     found, expected = (problem.buffers() for problem in problems)
