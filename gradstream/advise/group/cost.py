@@ -9,6 +9,7 @@ T is the time of one process, V that of adding one vector like the model to anot
 
 B are the bytes between two stages. Each process beside the lead adds a request and its answer.
 With replicate beside stages or tensor, or fsdp beside tensor, T, B and the bytes of E are those of a part. Each further one adds V.
+With fsdp n beside stages, T and B are those of a part, and each process adds the gradients of its blocks: V / s + (n - 1) V b.
 """
 
 from __future__ import annotations
@@ -54,12 +55,13 @@ def seconds(group: WorkerGroup, accumulate: int, step: float, facts: GroupFacts)
     """Return the time of a mini-batch, if each process has a core. `step`: of one process; `accumulate`: micro-batches of each."""
     own, replicates = step / group.parts, group.parts
     ask = REQUEST * (group.peers - 1)
-    if group.fsdp > 1 and group.tensor == 1:
+    if group.fsdp > 1 and group.stages == group.tensor == 1:
         return own + facts.add * (1 + (group.fsdp - 1) * facts.bucket) + ask
     if group.stages > 1:
         computed = own * largest_stage(facts, group.stages) * (accumulate + group.stages - 1) / accumulate
         sent = 2 * facts.boundary * PER_BYTE / replicates
-        return computed + sent + facts.add * (group.peers - 1) / group.stages + ask
+        added = 1 / group.stages + (group.fsdp - 1) * facts.bucket if group.fsdp > 1 else (group.peers - 1) / group.stages
+        return computed + sent + facts.add * added + ask
     if group.tensor > 1:
         computed = own * (facts.split / group.tensor + 1 - facts.split)
         exchanged = accumulate * facts.exchanges * EXCHANGE + facts.exchanged * PER_BYTE * (group.tensor - 1) / replicates

@@ -3,11 +3,12 @@
     replicate r     each process has what backward leaves; r - 1 vectors are shared, in which the lead finds those of the others
     fsdp m          one vector is shared, to which all add; each process has some buckets, and 1/m of the optimizer's state
     stages s        each process has the gradients of its blocks, and shares them; the others' blocks have none there
+    fsdp x stages   one vector is shared; each process has some buckets of its blocks
     tensor t        each process has gradients of its pieces, 1/t of what is split, and of all that is whole; one vector is shared
 
 Gradients that a process frees within a step leave holes: the next gradient of the same size rarely fits into one. So
 there are holes where micro-batches add up, and with fsdp. `python -m benchmarks.group_memory` measured 6 to 11 times the largest
-parameter.
+parameter, and twice as much with fsdp beside stages.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from gradstream.spec.roles import WorkerGroup
 
 _HOLES, _MOST_HOLES = 8, 2
 """Gradients that come and go, with their holes, in largest parameters; and at most, in all gradients of the process."""
+_BETWEEN_FORWARDS = 2
+"""Factor on these in a stage: activations of the next micro-batches come to lie between the gradients."""
 _LARGEST = 1 / 16
 """Share of the largest parameter in a model, where it is not known."""
 
@@ -40,7 +43,9 @@ def gradient_memory(group: WorkerGroup, size: Size, accumulate: int) -> Gradient
     """Return that of a worker that is such a group; one process is a group of one. `accumulate`: micro-batches of each process."""
     largest = _largest(size)
     if group.fsdp > 1 and group.tensor == 1:
-        return GradientMemory(1, min(1.0, _HOLES * largest), 1)
+        computed = 1 / group.stages
+        holes = _BETWEEN_FORWARDS if group.stages > 1 else 1
+        return GradientMemory(1, holes * min(computed, _HOLES * largest), computed)
     shared, own = float(group.replicate - 1), 1.0
     if group.stages > 1:
         own = 1 / group.stages

@@ -94,7 +94,7 @@ def _groups(cores: int, threads: int) -> Iterator[WorkerGroup]:
     counts = sorted({*(2**k for k in range(1, _MOST_PEERS.bit_length()) if 2**k <= most), most} - {0, 1})
     for axis in ("replicate", "fsdp", "stages", "tensor"):
         yield from (WorkerGroup(**{axis: count}) for count in counts)
-    for parts, axis in (("replicate", "stages"), ("replicate", "tensor"), ("fsdp", "tensor")):
+    for parts, axis in (("replicate", "stages"), ("fsdp", "stages"), ("replicate", "tensor"), ("fsdp", "tensor")):
         yield from (WorkerGroup(**{parts: one, axis: other}) for one in counts for other in counts if one * other <= most)
 
 

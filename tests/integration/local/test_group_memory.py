@@ -22,7 +22,14 @@ BESIDE = 20 / MEGABYTES
 @pytest.mark.more
 @pytest.mark.parametrize(
     ("group", "whole"),
-    [({"replicate": 4}, 0), ({"fsdp": 4}, 0), ({"stages": 4}, 0), ({"tensor": 4}, 0), ({"tensor": 4}, 8)],
+    [
+        ({"replicate": 4}, 0),
+        ({"fsdp": 4}, 0),
+        ({"stages": 4}, 0),
+        ({"fsdp": 2, "stages": 2}, 0),
+        ({"tensor": 4}, 0),
+        ({"tensor": 4}, 8),
+    ],
     ids=str,
 )
 def test_processes_of_a_group_have_to_themselves_what_a_plan_says(group: dict[str, int], whole: int) -> None:

@@ -112,6 +112,7 @@ def test_a_peer_has_its_gradients_or_its_part_of_the_optimizer() -> None:
     assert of_peer({"fsdp": 4}) == 2 * 1000 + 8 * 40, "a fourth of the means and of their squares, and buckets of gradients"
     assert of_peer({"fsdp": 3}) == math.ceil(2 * 4000 / 3 + 320)
     assert of_peer({"fsdp": 2, "tensor": 2}) == 2000 + 2 * 1000, "those of its rows and columns, and a fourth of both means"
+    assert of_peer({"fsdp": 2, "stages": 4}) == 1000 + 2 * 8 * 40, "an eighth of both means, and buckets of its blocks"
     assert of_peer({"fsdp": 4}, precision="bf16") == 2 * 1000 + 320 + 2000
     assert of_peer({"stages": 4}, precision="bf16") == 1320 + 500, "of the weights that it computes with"
 
@@ -128,7 +129,17 @@ def test_tensor_leaves_gradients_of_whole_parameters_in_each_process(whole: int 
 
 
 @pytest.mark.parametrize(
-    "group", [3, {"fsdp": 4}, {"stages": 4}, {"replicate": 2, "stages": 4}, {"tensor": 4}, {"fsdp": 2, "tensor": 2}], ids=str
+    "group",
+    [
+        3,
+        {"fsdp": 4},
+        {"stages": 4},
+        {"replicate": 2, "stages": 4},
+        {"fsdp": 4, "stages": 2},
+        {"tensor": 4},
+        {"fsdp": 2, "tensor": 2},
+    ],
+    ids=str,
 )
 def test_a_group_has_what_its_processes_have_and_what_they_share(group: Any) -> None:
     found, peers = in_group(group), group if isinstance(group, int) else math.prod(group.values())
