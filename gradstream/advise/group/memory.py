@@ -44,8 +44,8 @@ def gradient_memory(group: WorkerGroup, size: Size, accumulate: int) -> Gradient
     largest = _largest(size)
     if group.fsdp > 1 and group.tensor == 1:
         computed = 1 / group.stages
-        holes = _BETWEEN_FORWARDS if group.stages > 1 else 1
-        return GradientMemory(1, holes * min(computed, _HOLES * largest), computed)
+        factor = _BETWEEN_FORWARDS if group.stages > 1 else 1
+        return GradientMemory(1, factor * min(computed, _HOLES * largest), computed)
     shared, own = float(group.replicate - 1), 1.0
     if group.stages > 1:
         own = 1 / group.stages
