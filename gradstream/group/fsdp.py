@@ -19,7 +19,8 @@ from gradstream.group.buckets import BucketChain, buckets_of_members
 from gradstream.group.memory import GroupMemory
 from gradstream.group.neighbour_pipe import Receive, Ring, neighbours_in, ring_of
 from gradstream.group.optimizer import PeerOptimizer, shared_optimizer
-from gradstream.group.peers import PeerProblem, Peers
+from gradstream.group.peer import PeerProblem
+from gradstream.group.peers import Peers
 from gradstream.group.problem import GroupProblem
 from gradstream.group.requests import CallOptimizer, MakeOptimizer, MakeStep, Request, Train, Trained
 from gradstream.input.data import Batches

@@ -1,7 +1,4 @@
-"""The lead's children. Each computes the gradient of its part of a mini-batch when it is asked to, and answers.
-
-The lead asks all of them, computes its own part, and then takes their answers. A peer knows nothing of the center or the strategy.
-"""
+"""The lead's children, as the lead has them: it asks all of them, computes its own part, and then takes their answers."""
 
 from __future__ import annotations
 
@@ -9,30 +6,20 @@ import logging
 import multiprocessing
 import os
 import select
-import signal
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from multiprocessing import connection
 from multiprocessing.connection import Connection
-from typing import Any, NamedTuple
+from typing import Any
 
-import torch
 from torch import Tensor
 
-from gradstream.center.entries import Buffers
 from gradstream.errors import GradstreamError
-from gradstream.group.private_memory import PrivateMemory
-from gradstream.group.requests import LoadBuffers, LoadState, PeerUse, Request, TakeBuffers, TakeState, TakeUse, Train, Trained
-from gradstream.input import randomness, tensor_pipe
-from gradstream.model.computing.precision import scaled
-from gradstream.model.parts import Minibatch
-from gradstream.model.problem import ModelProblem, backward
-from gradstream.process.begin import seed_of
+from gradstream.group.peer import Failed, PeerName, PeerProblem, serve
+from gradstream.group.requests import Request
+from gradstream.input import tensor_pipe
 from gradstream.process.exits import UserError
-from gradstream.process.labelled_output import label_output
-from gradstream.process.naming import name_process
-from gradstream.process.zygote.launch import die_with_parent
 from gradstream.spec import JobSpec
 
 log = logging.getLogger(__name__)
@@ -50,70 +37,6 @@ _ENDS_WITHIN = 5.0
 
 class PeerLost(GradstreamError):
     """A process of a group has ended, and with it the whole group: its lead ends, too."""
-
-
-class PeerProblem(ModelProblem):
-    """A peer's: its mini-batches are parts, and come with the requests of the lead."""
-
-    _waited = _computed = 0.0
-    """Seconds of waiting for other peers, and of computing gradients, since these were last set to 0."""
-
-    _memory_taken = PrivateMemory()
-
-    def become(self, number: int, gradient: Tensor) -> None:
-        """Be this peer from now on, which leaves its gradients in `gradient`, shape (size,)."""
-        self.gather_into(gradient, lambda: None, None)
-
-    def train(self, request: Train) -> Trained:
-        """Leave the gradient of these parts. Raises: UserError."""
-        began, self._waited = time.perf_counter(), 0.0
-        self.hooks.enter_epoch(request.epoch)
-        loss = self._step(Minibatch(request.position, request.shares, 0), self._backward(request))
-        reached = self._gather()
-        observed = self.take_observations()
-        self._computed += time.perf_counter() - began - self._waited
-        packed = observed.pack() if observed else ""
-        return Trained(loss, packed, self.logged.take_weighted(), reached, media=self.media.give_away())
-
-    def _backward(self, request: Train) -> Callable[[Tensor], None]:
-        return backward if request.scale is None else scaled(backward, request.scale)
-
-    def _gather(self) -> list[int] | None:
-        """Gather the gradient. Returns `Trained.reached`."""
-        self._flat.gather_gradient()
-        return None
-
-    def receive(self, pipe: Connection) -> Any:
-        """Receive from another peer. If it is gone, wait for the lead, which ends the whole group."""
-        began = time.perf_counter()
-        try:
-            return tensor_pipe.receive(pipe)
-        except (EOFError, ConnectionError):
-            signal.pause()
-            raise
-        finally:
-            self._waited += time.perf_counter() - began
-
-    def _take_use(self) -> PeerUse:
-        computed, self._computed = self._computed, 0.0
-        return PeerUse(computed, time.process_time(), self._memory_taken.read())
-
-    def answer(self, request: Request) -> Any:
-        """Do what the lead asks. Raises: UserError."""
-        match request:
-            case Train():
-                return self.train(request)
-            case TakeBuffers():
-                return self.buffers()
-            case LoadBuffers(floats, ints):
-                return self.load_buffers(Buffers(floats, ints))
-            case TakeState():
-                return self.state()
-            case LoadState(state):
-                return self.load(state)
-            case TakeUse():
-                return self._take_use()
-        raise TypeError(f"a peer of this kind does not know {type(request).__name__}")
 
 
 class Peers:
@@ -135,8 +58,8 @@ class Peers:
         """Spent waiting for peers within steps, since it was last set to 0."""
         for number, gradient in enumerate(gradients, 1):
             here, there = context.Pipe()
-            args = _Peer(number, label, rank), problem, gradient, spec, there, os.getpid()
-            process = context.Process(target=_serve, args=args, name=f"peer-{number}", daemon=True)
+            args = PeerName(number, label, rank), problem, gradient, spec, there, os.getpid()
+            process = context.Process(target=serve, args=args, name=f"peer-{number}", daemon=True)
             process.start()
             there.close()
             os.set_blocking(here.fileno(), False)  # so that a peer that is frozen does not block the lead without an end
@@ -207,7 +130,7 @@ class Peers:
             self._early[number] = tensor_pipe.receive(self._pipes[number - 1], partial(self._wait_for_peer, number))
         except (EOFError, ConnectionError):
             raise self._lost(number) from None
-        except _Failed as failed:
+        except Failed as failed:
             if failed.part is None:
                 raise failed.cause from None
             raise UserError(failed.part) from failed.cause
@@ -244,43 +167,3 @@ class Peers:
             process.kill()
         for process in self._processes:
             process.join(_ENDS_WITHIN)
-
-
-class _Failed(Exception):
-    """On its way to the lead: what user code raised."""
-
-    def __init__(self, part: str | None, cause: BaseException) -> None:
-        """`part`: as `blaming` says it; None: it is no error of user code."""
-        super().__init__(part, cause)
-        self.part, self.cause = part, cause
-
-
-class _Peer(NamedTuple):
-    number: int
-    """From 1: the lead is peer 0."""
-    label: str
-    """Name of its worker."""
-    rank: int
-    """Rank of its worker."""
-
-
-def _serve(peer: _Peer, problem: PeerProblem, gradient: Tensor, spec: JobSpec, pipe: Connection, lead: int) -> None:
-    """The course of a peer: it answers one request after the other until its lead has ended."""
-    die_with_parent(lead, signal.SIGKILL)
-    name_process(f"{peer.label}/{peer.number}", spec.name)
-    label_output(f"[peer {peer.number}] ")
-    torch.set_num_threads(spec.roles.worker.threads)
-    randomness.seed(seed_of(spec.seed, f"peer {peer.number} of worker", peer.rank))
-    problem.become(peer.number, gradient)
-    while True:
-        try:
-            request = tensor_pipe.receive(pipe)
-        except (EOFError, ConnectionError):
-            return
-        try:
-            answer = problem.answer(request)
-        except BaseException as error:  # user code may raise anything, and even call sys.exit()
-            part, cause = (str(error), error.__cause__ or error) if isinstance(error, UserError) else (None, error)
-            tensor_pipe.send_error(pipe, _Failed(part, tensor_pipe.portable(cause, f"in peer {peer.number}")))
-        else:
-            tensor_pipe.send(pipe, answer)

@@ -12,7 +12,8 @@ from torch import Tensor
 from gradstream.center.entries import Buffers
 from gradstream.errors import InvalidWorkload
 from gradstream.group.memory import GroupMemory
-from gradstream.group.peers import PeerProblem, Peers
+from gradstream.group.peer import PeerProblem
+from gradstream.group.peers import Peers
 from gradstream.group.requests import LoadBuffers, LoadState, PeerUse, TakeBuffers, TakeState, TakeUse, Train, Trained
 from gradstream.input.data import Batches
 from gradstream.input.prefetch import Prefetched

@@ -18,7 +18,8 @@ from torch import Tensor, nn
 from gradstream.center.entries import Buffers
 from gradstream.errors import InvalidWorkload
 from gradstream.group.neighbour_pipe import NeighbourPipe, Receive
-from gradstream.group.peers import PeerProblem, Peers
+from gradstream.group.peer import PeerProblem
+from gradstream.group.peers import Peers
 from gradstream.group.problem import GroupProblem, mean_of, share_out
 from gradstream.group.requests import Check, Request, TakeBuffers, Train, Trained
 from gradstream.group.stages.bounds import stage_bounds

@@ -45,7 +45,7 @@ class TensorFsdpPeerProblem(TensorPeerProblem):
         self._turns, self._optimizer = turns, PeerOptimizer(memory)
 
     def _turn_of(self, replicate: int, place: int) -> SumTurn:
-        self._turn = SumTurn(self._turns, replicate, place, self._wait_for)
+        self._turn = SumTurn(self._turns, replicate, place, self.wait_for)
         return self._turn
 
     def train(self, request: Train) -> Trained:

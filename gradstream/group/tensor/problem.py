@@ -6,8 +6,6 @@ one of each replicate completes its gradient, and answers for the others: they h
 
 from __future__ import annotations
 
-import select
-import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -16,7 +14,8 @@ import torch
 from torch import Tensor
 
 from gradstream.errors import InvalidWorkload
-from gradstream.group.peers import PeerLost, PeerProblem, Peers
+from gradstream.group.peer import PeerProblem
+from gradstream.group.peers import PeerLost, Peers
 from gradstream.group.problem import GroupProblem, share_out
 from gradstream.group.requests import Check, Request, Train, Trained
 from gradstream.group.tensor.exchange import PeerExchange, SharedSlots
@@ -60,7 +59,7 @@ class TensorPeerProblem(PeerProblem):
             randomness.seed(self._seeds[replicate])
         else:
             randomness.set_generators(self._generators)
-        exchange = exchange_of(self._shared, replicate, place, self._wait_for)
+        exchange = exchange_of(self._shared, replicate, place, self.wait_for)
         self._answers = place == 0
         split, turn = SplitModel(self._flat, self._planned, exchange), self._turn_of(replicate, place)
         self._tensor = TensorStep(self._flat, split, exchange, gradient, turn)
@@ -70,14 +69,6 @@ class TensorPeerProblem(PeerProblem):
     def _turn_of(self, replicate: int, place: int) -> SumTurn | None:
         """Return the turn of this process to add to a gradient that other replicates add to, too; None: none does."""
         return None
-
-    def _wait_for(self, inbox: int) -> None:
-        """Wait for others, without an end: it ends with its lead, which watches all peers."""
-        began = time.perf_counter()
-        poll = select.poll()
-        poll.register(inbox, select.POLLIN)
-        poll.poll()
-        self._waited += time.perf_counter() - began
 
     def train(self, request: Train) -> Trained:
         trained = super().train(request)

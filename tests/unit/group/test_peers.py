@@ -255,7 +255,6 @@ def test_a_mini_batch_that_cannot_be_split_is_refused_by_name(grouped: GroupProb
         ({"roles": {"worker": {"group": 65}}}, "less than or equal to 64"),
         ({"roles": {"worker": {"group": {"rows": 2}}}}, "Extra inputs"),
         ({"roles": {"worker": {"group": {"fsdp": 2, "replicate": 2}}}}, "take fsdp: 4 without replicate"),
-        ({"roles": {"worker": {"group": {"fsdp": 2, "stages": 2}}}, "accumulate": 2}, "take replicate in place of fsdp"),
         ({"roles": {"worker": {"group": {"fsdp": 4}}}, "accumulate": 4}, "a batch_size of 8 has no 16 parts"),
     ],
     ids=str,

@@ -1,0 +1,143 @@
+"""One process of a group beside its lead. It computes the gradient of its part of a mini-batch when it is asked to, and answers.
+
+It knows nothing of the center or the strategy.
+"""
+
+from __future__ import annotations
+
+import select
+import signal
+import time
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from gradstream.center.entries import Buffers
+from gradstream.group.private_memory import PrivateMemory
+from gradstream.group.requests import LoadBuffers, LoadState, PeerUse, Request, TakeBuffers, TakeState, TakeUse, Train, Trained
+from gradstream.input import randomness, tensor_pipe
+from gradstream.model.computing.precision import scaled
+from gradstream.model.parts import Minibatch
+from gradstream.model.problem import ModelProblem, backward
+from gradstream.process.begin import seed_of
+from gradstream.process.exits import UserError
+from gradstream.process.labelled_output import label_output
+from gradstream.process.naming import name_process
+from gradstream.process.zygote.launch import die_with_parent
+from gradstream.spec import JobSpec
+
+
+class PeerProblem(ModelProblem):
+    """A peer's: its mini-batches are parts, and come with the requests of the lead."""
+
+    _waited = _computed = 0.0
+    """Seconds of waiting for other peers, and of computing gradients, since these were last set to 0."""
+
+    _memory_taken = PrivateMemory()
+
+    def become(self, number: int, gradient: Tensor) -> None:
+        """Be this peer from now on, which leaves its gradients in `gradient`, shape (size,)."""
+        self.gather_into(gradient, lambda: None, None)
+
+    def train(self, request: Train) -> Trained:
+        """Leave the gradient of these parts. Raises: UserError."""
+        began, self._waited = time.perf_counter(), 0.0
+        self.hooks.enter_epoch(request.epoch)
+        loss = self._step(Minibatch(request.position, request.shares, 0), self._backward(request))
+        reached = self._gather()
+        observed = self.take_observations()
+        self._computed += time.perf_counter() - began - self._waited
+        packed = observed.pack() if observed else ""
+        return Trained(loss, packed, self.logged.take_weighted(), reached, media=self.media.give_away())
+
+    def _backward(self, request: Train) -> Callable[[Tensor], None]:
+        return backward if request.scale is None else scaled(backward, request.scale)
+
+    def _gather(self) -> list[int] | None:
+        """Gather the gradient. Returns `Trained.reached`."""
+        self._flat.gather_gradient()
+        return None
+
+    def receive(self, pipe: Connection) -> Any:
+        """Receive from another peer. If it is gone, wait for the lead, which ends the whole group."""
+        began = time.perf_counter()
+        try:
+            return tensor_pipe.receive(pipe)
+        except (EOFError, ConnectionError):
+            signal.pause()
+            raise
+        finally:
+            self._waited += time.perf_counter() - began
+
+    def wait_for(self, file: int) -> None:
+        """Wait until something can be read from this file, in which other peers write; without an end: this process ends with its
+        lead, which watches all peers."""
+        began = time.perf_counter()
+        poll = select.poll()
+        poll.register(file, select.POLLIN)
+        poll.poll()
+        self._waited += time.perf_counter() - began
+
+    def _take_use(self) -> PeerUse:
+        computed, self._computed = self._computed, 0.0
+        return PeerUse(computed, time.process_time(), self._memory_taken.read())
+
+    def answer(self, request: Request) -> Any:
+        """Do what the lead asks. Raises: UserError."""
+        match request:
+            case Train():
+                return self.train(request)
+            case TakeBuffers():
+                return self.buffers()
+            case LoadBuffers(floats, ints):
+                return self.load_buffers(Buffers(floats, ints))
+            case TakeState():
+                return self.state()
+            case LoadState(state):
+                return self.load(state)
+            case TakeUse():
+                return self._take_use()
+        raise TypeError(f"a peer of this kind does not know {type(request).__name__}")
+
+
+class Failed(Exception):
+    """On its way to the lead: what user code raised."""
+
+    def __init__(self, part: str | None, cause: BaseException) -> None:
+        """`part`: as `blaming` says it; None: it is no error of user code."""
+        super().__init__(part, cause)
+        self.part, self.cause = part, cause
+
+
+class PeerName(NamedTuple):
+    number: int
+    """From 1: the lead is peer 0."""
+    label: str
+    """Name of its worker."""
+    rank: int
+    """Rank of its worker."""
+
+
+def serve(peer: PeerName, problem: PeerProblem, gradient: Tensor, spec: JobSpec, pipe: Connection, lead: int) -> None:
+    """The course of a peer: it answers one request after the other until its lead has ended."""
+    die_with_parent(lead, signal.SIGKILL)
+    name_process(f"{peer.label}/{peer.number}", spec.name)
+    label_output(f"[peer {peer.number}] ")
+    torch.set_num_threads(spec.roles.worker.threads)
+    randomness.seed(seed_of(spec.seed, f"peer {peer.number} of worker", peer.rank))
+    problem.become(peer.number, gradient)
+    while True:
+        try:
+            request = tensor_pipe.receive(pipe)
+        except (EOFError, ConnectionError):
+            return
+        try:
+            answer = problem.answer(request)
+        except BaseException as error:  # user code may raise anything, and even call sys.exit()
+            part, cause = (str(error), error.__cause__ or error) if isinstance(error, UserError) else (None, error)
+            tensor_pipe.send_error(pipe, Failed(part, tensor_pipe.portable(cause, f"in peer {peer.number}")))
+        else:
+            tensor_pipe.send(pipe, answer)
