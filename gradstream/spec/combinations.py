@@ -152,9 +152,10 @@ def _check_group(spec: JobSpec) -> None:
 
 
 def _check_tensor(spec: JobSpec, group: WorkerGroup, place: str) -> None:
-    if group.stages > 1:
+    if group.stages > 1 and group.fsdp > 1:
         raise ValueError(
-            f"{place}: a stage computes its blocks in one process; take replicate or fsdp in place of stages, or no tensor"
+            f"{place}: a stage that is split inside its layers has a gradient of its own; take replicate: {group.fsdp} in place of "
+            "fsdp, or no stages"
         )
     if spec.compile:
         raise ValueError(f"{place}: torch compiles a module as a whole, and tensor splits it; remove compile")

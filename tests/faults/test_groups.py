@@ -77,12 +77,22 @@ def test_stages_have_the_bits_of_one_process(group: dict[str, int], lab: Lab, tm
     assert all(torch.equal(other[name], value) for name, value in weights.items())
 
 
-@pytest.mark.more
-def test_a_tensor_group_learns_what_one_process_learns_and_outlives_a_killed_peer(lab: Lab, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "group",
+    [
+        pytest.param({"tensor": 3}, marks=pytest.mark.more),
+        pytest.param({"stages": 2, "tensor": 2}, marks=pytest.mark.long),
+    ],
+    ids=str,
+)
+def test_a_tensor_group_learns_what_one_process_learns_and_outlives_a_killed_peer(
+    group: dict[str, int], lab: Lab, tmp_path: Path
+) -> None:
     """It begins again from a checkpoint, and the numbers differ by the rounding of sums alone."""
     go = tmp_path / "go"
-    one = lab.ended(lab.submit("one", workload=DEEP, **FIELDS))
-    job = lab.submit("split", workload={**DEEP, "args": slow_until(go, PAUSE)}, roles=roles(peers=3, axis="tensor"), **FIELDS)
+    fields = {**FIELDS, "accumulate": group.get("stages", 1)}
+    one = lab.ended(lab.submit("one", workload=DEEP, **fields))
+    job = lab.submit("split", workload={**DEEP, "args": slow_until(go, PAUSE)}, roles=of_shape(group), **fields)
     eventually(lambda: "checkpoint 1 " in lab.messages(job) or None, "the first checkpoint")
     lab.trains(job, 640)
     peers = lab.pids("worker-1/1") + lab.pids("worker-1/2")

@@ -10,6 +10,7 @@ T is the time of one process, V that of adding one vector like the model to anot
 B are the bytes between two stages. Each process beside the lead adds a request and its answer.
 With replicate beside stages or tensor, or fsdp beside tensor, T, B and the bytes of E are those of a part. Each further one adds V.
 With fsdp n beside stages, T and B are those of a part, and each process adds the gradients of its blocks: V / s + (n - 1) V b.
+With tensor t beside stages, T of a stage is T (c / t + 1 - c) + E, and each stage makes E / s.
 """
 
 from __future__ import annotations
@@ -59,22 +60,29 @@ def seconds(group: WorkerGroup, accumulate: int, step: float, facts: GroupFacts)
         return own + facts.add * (1 + (group.fsdp - 1) * facts.bucket) + ask
     if group.stages > 1:
         computed = own * largest_stage(facts, group.stages) * (accumulate + group.stages - 1) / accumulate
+        if group.tensor > 1:
+            computed *= facts.split / group.tensor + 1 - facts.split
+            computed += _exchanges(group, accumulate, facts) * (accumulate + group.stages - 1) / (accumulate * group.stages)
         sent = 2 * facts.boundary * PER_BYTE / replicates
-        added = 1 / group.stages + (group.fsdp - 1) * facts.bucket if group.fsdp > 1 else (group.peers - 1) / group.stages
+        others = group.parts * group.stages - 1
+        added = 1 / group.stages + (group.fsdp - 1) * facts.bucket if group.fsdp > 1 else others / group.stages
         return computed + sent + facts.add * added + ask
     if group.tensor > 1:
         computed = own * (facts.split / group.tensor + 1 - facts.split)
-        exchanged = accumulate * facts.exchanges * EXCHANGE + facts.exchanged * PER_BYTE * (group.tensor - 1) / replicates
-        return computed + exchanged + replicates * facts.add + ask
+        return computed + _exchanges(group, accumulate, facts) + replicates * facts.add + ask
     return own + (replicates - 1) * facts.add + ask
+
+
+def _exchanges(group: WorkerGroup, accumulate: int, facts: GroupFacts) -> float:
+    """Return the time of the exchanges of `tensor` in a mini-batch."""
+    return accumulate * facts.exchanges * EXCHANGE + facts.exchanged * PER_BYTE * (group.tensor - 1) / group.parts
 
 
 def activations(group: WorkerGroup, accumulate: int, facts: GroupFacts) -> float:
     """Return the bytes of activations in the process that has most of them."""
     part = facts.activations / (group.parts * accumulate)
-    if group.stages > 1:
-        return part * largest_stage(facts, group.stages) * min(group.stages, accumulate)
-    return part * (facts.split / group.tensor + 1 - facts.split)
+    part *= facts.split / group.tensor + 1 - facts.split
+    return part * largest_stage(facts, group.stages) * min(group.stages, accumulate) if group.stages > 1 else part
 
 
 def largest_stage(facts: GroupFacts, stages: int) -> float:

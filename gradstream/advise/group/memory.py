@@ -4,6 +4,7 @@
     fsdp m          one vector is shared, to which all add; each process has some buckets, and 1/m of the optimizer's state
     stages s        each process has the gradients of its blocks, and shares them; the others' blocks have none there
     fsdp x stages   one vector is shared; each process has some buckets of its blocks
+    stages x tensor each process has of the gradients of its blocks what tensor says; each pipeline shares one vector
     tensor t        each process has gradients of its pieces, 1/t of what is split, and of all that is whole; one vector is shared
 
 Gradients that a process frees within a step leave holes: the next gradient of the same size rarely fits into one. So
@@ -46,14 +47,13 @@ def gradient_memory(group: WorkerGroup, size: Size, accumulate: int) -> Gradient
         computed = 1 / group.stages
         factor = _BETWEEN_FORWARDS if group.stages > 1 else 1
         return GradientMemory(1, factor * min(computed, _HOLES * largest), computed)
-    shared, own = float(group.replicate - 1), 1.0
-    if group.stages > 1:
-        own = 1 / group.stages
-        shared = (group.peers - 1) * own
-    elif group.tensor > 1:
+    shared, own = float(group.replicate - 1), 1 / group.stages
+    if group.tensor > 1:
         whole = _whole(size)
-        shared, own = group.replicate, (1 - whole) / group.tensor + whole  # with fsdp, one for all
+        shared, own = group.replicate, own * ((1 - whole) / group.tensor + whole)  # with fsdp, one for all
         largest = largest if whole else largest / group.tensor
+    elif group.stages > 1:
+        shared = (group.peers - 1) * own
     holes = min(_MOST_HOLES * own, _HOLES * largest) if accumulate > 1 else 0.0
     return GradientMemory(shared, own + holes, own)
 

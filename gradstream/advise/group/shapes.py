@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from itertools import product
+from math import prod
 from typing import Any
 
 from pydantic import ValidationError
@@ -20,6 +22,15 @@ _GAIN = 1.2
 _PARTS_PER_STAGE = 4
 """Micro-batches for each stage, so that stages idle for a fifth of the time."""
 _MOST_PEERS = 16
+_PRODUCTS = (
+    ("replicate", "stages"),
+    ("fsdp", "stages"),
+    ("replicate", "tensor"),
+    ("fsdp", "tensor"),
+    ("stages", "tensor"),
+    ("replicate", "stages", "tensor"),
+)
+"""Axes that multiply."""
 PROCESS = 50e6
 """Bytes that each further process takes beside vectors and activations: it shares PyTorch with its lead."""
 
@@ -94,8 +105,10 @@ def _groups(cores: int, threads: int) -> Iterator[WorkerGroup]:
     counts = sorted({*(2**k for k in range(1, _MOST_PEERS.bit_length()) if 2**k <= most), most} - {0, 1})
     for axis in ("replicate", "fsdp", "stages", "tensor"):
         yield from (WorkerGroup(**{axis: count}) for count in counts)
-    for parts, axis in (("replicate", "stages"), ("fsdp", "stages"), ("replicate", "tensor"), ("fsdp", "tensor")):
-        yield from (WorkerGroup(**{parts: one, axis: other}) for one in counts for other in counts if one * other <= most)
+    for axes in _PRODUCTS:
+        for of_each in product(counts, repeat=len(axes)):
+            if prod(of_each) <= most:
+                yield WorkerGroup(**dict(zip(axes, of_each, strict=True)))
 
 
 def _of_each_kind(shapes: list[Shape]) -> Iterator[Shape]:

@@ -1,7 +1,8 @@
 """Workers whose peers are the stages of pipelines: each has some blocks of the model, and micro-batches pass through all.
 
 With several replicates, or with fsdp, there are as many pipelines, each with parts of the mini-batch. With s stages,
-peer k is stage k mod s of pipeline k // s. So the lead is the first stage of the first one.
+peer k is stage k mod s of pipeline k // s. So the lead is the first stage of the first one. If t processes compute each stage,
+peer k is number k mod t of those that would be k // t.
 """
 
 from __future__ import annotations
@@ -40,10 +41,14 @@ _NEAR = 1e-3
 """Difference of two losses, over the larger, up to which they are the same but for rounding."""
 
 Pipes = Sequence[Sequence[tuple[Connection, Connection]]]
-"""The pipes of each pipeline, between each stage and the next: the ends of the one before and of the one after."""
+"""The pipes of each pipeline, between each stage and the next: the ends of the one before and of the one after. If several
+processes compute each stage, the first ones of all stages have pipes, and so have the second ones, and so on."""
 
 
 class StagePeerProblem(PeerProblem):
+    _alike = 1
+    """Processes that compute each stage."""
+
     def __init__(
         self, code: UserCode, flat: FlatModel, batches: Batches | Prefetched, blocks: Sequence[nn.Module], pipes: Pipes, seed: int
     ) -> None:
@@ -51,7 +56,7 @@ class StagePeerProblem(PeerProblem):
         self._blocks, self._pipes, self._seed = blocks, pipes, seed
 
     def become(self, number: int, gradient: Tensor) -> None:
-        self._pipeline = pipeline_stage(self._blocks, number, self._pipes, self.receive, self._seed)
+        self._pipeline = pipeline_stage(self._blocks, number, self._pipes, self.receive, self._seed, self._alike)
         self._train_step = partial(self._pipeline.train_step, self._flat.model)
         self._places = self._flat.views_of(gradient)
 
@@ -68,11 +73,17 @@ class StagePeerProblem(PeerProblem):
     def _check(self, request: Check) -> float:
         self._flat.refresh()
         self._flat.model.eval()
-        return self._pipeline.evaluate_once(self._flat.model, request.part, self._code.loss)
+        return self._evaluate_once(request.part)
+
+    def _evaluate_once(self, part: Any) -> float:
+        return self._pipeline.evaluate_once(self._flat.model, part, self._code.loss)
 
 
 class StagesProblem(GroupProblem):
     """The lead's, which is the first stage. Its gradient has the bits of `accumulate` in one process."""
+
+    _checked_for = "something goes around its blocks; override blocks(model) in the workload, or remove stages"
+    """A remedy, where stages compute another loss than the whole model."""
 
     def __init__(
         self, code: UserCode, flat: FlatModel, batches: Batches | Prefetched, spec: JobSpec, rows: object | None = None
@@ -86,12 +97,16 @@ class StagesProblem(GroupProblem):
         self._checked = False
 
     def start_peers(self, spec: JobSpec, label: str, rank: int) -> None:
-        pipes = [[multiprocessing.Pipe() for _ in range(self._stages - 1)] for _ in range(self._pipelines)]
+        pipes = [[multiprocessing.Pipe() for _ in range(self._stages - 1)] for _ in range(self._pipelines * self._alike)]
         seed = seed_of(spec.seed, "stages of worker", rank)
         self._peers = Peers(self._peer_problem(pipes, seed), self._vectors_of_peers(), spec, label, rank)
-        self._pipeline = pipeline_stage(self._blocks, 0, pipes, self._peers.receive, seed)
-        self._train_step = partial(self._pipeline.train_step, self._flat.model)
+        self._become_first(pipes, seed)
         torch.set_num_threads(spec.roles.worker.threads)
+
+    def _become_first(self, pipes: Pipes, seed: int) -> None:
+        """Become the first stage, when the others are forked."""
+        self._pipeline = pipeline_stage(self._blocks, 0, pipes, self._others.receive, seed, self._alike)
+        self._train_step = partial(self._pipeline.train_step, self._flat.model)
 
     def _peer_problem(self, pipes: Pipes, seed: int) -> StagePeerProblem:
         return StagePeerProblem(self._code, self._flat, self._batches, self._blocks, pipes, seed)
@@ -131,7 +146,7 @@ class StagesProblem(GroupProblem):
 
     def _share_out(self, shares: list[MicroBatch]) -> list[list[MicroBatch]]:
         of_pipelines = share_out(shares, self._pipelines)
-        return [of_pipelines[number // self._stages] for number in range(self._count)]
+        return [of_pipelines[number // (self._stages * self._alike)] for number in range(self._count)]
 
     def _check(self, part: Any) -> None:
         """Compare the loss that the stages compute with that of the whole model. Raises: UserError: they differ."""
@@ -139,18 +154,22 @@ class StagesProblem(GroupProblem):
         model = self._flat.model
         self._flat.refresh()
         model.eval()
-        for number in range(1, self._stages):
+        of_pipeline = range(1, self._stages * self._alike)
+        for number in of_pipeline:
             self._others.ask(number, Check(part))
-        self._pipeline.evaluate_once(model, part, self._code.loss)
-        staged = [self._others.answer(number) for number in range(1, self._stages)][-1]
+        self._evaluate_once(part)
+        staged = [self._others.answer(number) for number in of_pipeline][-1]
         with torch.no_grad(), self._pipeline.drawing(0), self._code.logging_into(LoggedScalars(), LoggedMedia()):
             whole = float(self._code.loss(model, part))
         if abs(staged - whole) > _NEAR * max(abs(staged), abs(whole)):
             with blaming("loss()"):
                 raise InvalidWorkload(
                     f"roles.worker.group.stages: the stages compute a loss of {staged:.6g} where the whole model has {whole:.6g}: "
-                    "something goes around its blocks; override blocks(model) in the workload, or remove stages"
+                    + self._checked_for
                 )
+
+    def _evaluate_once(self, part: Any) -> float:
+        return self._pipeline.evaluate_once(self._flat.model, part, self._code.loss)
 
     def _buffer_owners(self) -> Buffers | None:
         """Return the stage that computes each value of the buffers. Outside of the blocks, it is the last one: what comes before
@@ -173,8 +192,8 @@ class StagesProblem(GroupProblem):
         own = self._flat.buffers()
         if own is None or self._owners is None:
             return None
-        found = [own, *self._others.ask_all(TakeBuffers())]
-        pipelines = [_of_owners(found[start : start + self._stages], self._owners) for start in range(0, self._count, self._stages)]
+        found = [own, *self._ask_others(TakeBuffers())]
+        pipelines = [_of_owners(found[start : start + self._stages], self._owners) for start in range(0, len(found), self._stages)]
         return mean_of(pipelines)
 
     def state(self) -> dict[str, Any]:
@@ -186,12 +205,16 @@ class StagesProblem(GroupProblem):
         super().load({**state, "peers": [_without_buffers(s) for s in state.get("peers", ())]})
 
 
-def pipeline_stage(blocks: Sequence[nn.Module], number: int, pipes: Pipes, receive: Receive, seed: int) -> PipelineStage:
-    """Become the stage of this peer, and close the ends of pipes that belong to others, so that the end of a neighbour shows."""
+def pipeline_stage(
+    blocks: Sequence[nn.Module], number: int, pipes: Pipes, receive: Receive, seed: int, alike: int = 1
+) -> PipelineStage:
+    """Become the stage of this peer, and close the ends of pipes that belong to others, so that the end of a neighbour shows.
+    `alike`: processes that compute each stage."""
     stages = len(pipes[0]) + 1
-    pipeline, stage = divmod(number, stages)
-    before = pipes[pipeline][stage - 1][1] if stage else None
-    after = pipes[pipeline][stage][0] if stage < stages - 1 else None
+    pipeline, stage = divmod(number // alike, stages)
+    own = pipes[pipeline * alike + number % alike]
+    before = own[stage - 1][1] if stage else None
+    after = own[stage][0] if stage < stages - 1 else None
     for end in (end for of_pipeline in pipes for pair in of_pipeline for end in pair):
         if end is not before and end is not after:
             end.close()

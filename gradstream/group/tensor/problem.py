@@ -98,11 +98,7 @@ class TensorProblem(GroupProblem):
         if self._shared_vectors is None:
             self._shared_vectors = self._replicates
         super().__init__(code, flat, batches, spec, rows)
-        given = code.tensor_plan()
-        with blaming("tensor_plan()"):
-            plans = [plan_of(member, given, self._alike) for member in ensemble.members(flat.model)]
-        self._planned = [module for plan in plans for module in plan.modules]
-        log.info("%s: %d modules are split by %s", PLACE, len(self._planned), plans[0].origin)
+        self._planned = planned_modules(code, flat, self._alike)
         self._checked = False
         self.exchanges_of_a_batch = 0
         """Exchanges of the last mini-batch."""
@@ -169,6 +165,16 @@ class TensorProblem(GroupProblem):
                 raise InvalidWorkload(
                     f"{PLACE}: the split model computes a loss of {split:.6g} where the whole one has {whole:.6g}; {_REMEDY}"
                 )
+
+
+def planned_modules(code: UserCode, flat: FlatModel, count: int) -> list[PlannedModule]:
+    """Return the modules of all members that so many processes split. Raises: UserError."""
+    given = code.tensor_plan()
+    with blaming("tensor_plan()"):
+        plans = [plan_of(member, given, count) for member in ensemble.members(flat.model)]
+    planned = [module for plan in plans for module in plan.modules]
+    log.info("%s: %d modules are split by %s", PLACE, len(planned), plans[0].origin)
+    return planned
 
 
 def exchange_of(shared: Sequence[SharedSlots], replicate: int, place: int, wait_for: Callable[[int], None]) -> PeerExchange:

@@ -84,6 +84,25 @@ class SplitModel:
                 leave(piece.values.grad, piece.of(places[piece.parameter]), add)
                 piece.values.grad = None
 
+    def leave_reached(self, places: Sequence[Tensor]) -> set[int]:
+        """As `leave_pieces`, of those parameters alone that have a gradient. Returns them, by index."""
+        pieces = [piece for piece in self._pieces.values() if piece.values.grad is not None]
+        for piece in pieces:
+            if piece.parameter is not None:
+                leave(piece.values.grad, piece.of(places[piece.parameter]), add=False)
+            piece.values.grad = None
+        return {piece.parameter for piece in pieces if piece.parameter is not None}
+
+    def gather_reached(self, places: Sequence[Tensor], reached: set[int]) -> list[int]:
+        """Complete the gradient in `places`, where the pieces of all processes are, of those parameters alone that have one.
+        `reached`: those that have pieces. Returns all that have one."""
+        for index, (p, place) in enumerate(zip(self._flat.trained, places, strict=True)):
+            if p.grad is not None:
+                leave(p.grad, place, add=index in reached)
+                reached.add(index)
+                p.grad = None
+        return sorted(reached)
+
     def gather_whole(self, places: Sequence[Tensor], shared: Sequence[Tensor], add: bool = False) -> None:
         """Complete the gradient in `places`: with the pieces that all processes have left in `shared`, which may be the same
         memory, and with the gradients of parameters that are used whole, which are forgotten here. `add`: to what is there."""

@@ -25,6 +25,9 @@ _NEAR = 1e-3
 
 
 class TensorStep:
+    compute: Callable[..., float] = staticmethod(ensemble.train_step)
+    """Computes the gradient of the parts of a mini-batch, and leaves it in the parameters and their pieces."""
+
     def __init__(
         self, flat: FlatModel, split: SplitModel, exchange: PeerExchange, gradient: Tensor, turn: SumTurn | None = None
     ) -> None:
@@ -45,15 +48,18 @@ class TensorStep:
 
         Raises: InvalidWorkload: the processes have computed different things."""
         with self._split.running():
-            total = ensemble.train_step(model, batch, loss, backward)
+            total = self.compute(model, batch, loss, backward)
             self._split.add_parts()
             with blaming("loss()"):
                 self._check_alike(total)
             if self._turn:
                 self._turn.wait()
-            self._split.leave_pieces(self._shared, self._add)
+            self._leave_pieces()
             self._exchange.compare(torch.empty(0))  # all have left theirs
         return total
+
+    def _leave_pieces(self) -> None:
+        self._split.leave_pieces(self._shared, self._add)
 
     def evaluate_once(self, part: object, code: UserCode) -> float:
         """Return the loss over some examples, computed in part; nothing is trained, logged or drawn."""

@@ -113,6 +113,7 @@ def test_a_peer_has_its_gradients_or_its_part_of_the_optimizer() -> None:
     assert of_peer({"fsdp": 3}) == math.ceil(2 * 4000 / 3 + 320)
     assert of_peer({"fsdp": 2, "tensor": 2}) == 2000 + 2 * 1000, "those of its rows and columns, and a fourth of both means"
     assert of_peer({"fsdp": 2, "stages": 4}) == 1000 + 2 * 8 * 40, "an eighth of both means, and buckets of its blocks"
+    assert of_peer({"stages": 4, "tensor": 2}) == 500 + 8 * 20, "half of those of its blocks"
     assert of_peer({"fsdp": 4}, precision="bf16") == 2 * 1000 + 320 + 2000
     assert of_peer({"stages": 4}, precision="bf16") == 1320 + 500, "of the weights that it computes with"
 
@@ -136,6 +137,7 @@ def test_tensor_leaves_gradients_of_whole_parameters_in_each_process(whole: int 
         {"stages": 4},
         {"replicate": 2, "stages": 4},
         {"fsdp": 4, "stages": 2},
+        {"stages": 4, "tensor": 2},
         {"tensor": 4},
         {"fsdp": 2, "tensor": 2},
     ],

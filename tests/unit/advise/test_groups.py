@@ -53,6 +53,7 @@ PLENTY = WorkerCapacity(cores=8, memory=1e12)
         ({"stages": 3}, 8, 0.5 * 10 / 8 + 2e-3 + 0.01 * 2 / 3 + 2e-4),  # one stage has two of the four blocks
         ({"replicate": 2, "stages": 2}, 4, 0.25 * 5 / 4 + 1e-3 + 0.01 * 3 / 2 + 3e-4),
         ({"fsdp": 2, "stages": 2}, 4, 0.25 * 5 / 4 + 1e-3 + 0.01 * (1 / 2 + 0.125) + 3e-4),
+        ({"stages": 2, "tensor": 2}, 4, 0.5 * 0.6 * 5 / 4 + (40 * 30e-6 + 5e-3) * 5 / 8 + 2e-3 + 0.01 / 2 + 3e-4),
         ({"tensor": 4}, 1, 0.8 / 4 + 0.2 + 10 * 30e-6 + 15e-3 + 0.01 + 3e-4),
         ({"fsdp": 2, "tensor": 2}, 1, 0.5 * (0.8 / 2 + 0.2) + 10 * 30e-6 + 2.5e-3 + 0.02 + 3e-4),
         ({"replicate": 2, "tensor": 2}, 1, 0.5 * (0.8 / 2 + 0.2) + 10 * 30e-6 + 2.5e-3 + 0.02 + 3e-4),
@@ -71,6 +72,7 @@ def test_the_time_of_a_mini_batch_in_a_group(group: dict[str, int], accumulate: 
         ({"fsdp": 2}, 2, 2e6),
         ({"stages": 4}, 8, 8e6 / 8 / 4 * 4),
         ({"fsdp": 2, "stages": 2}, 4, 8e6 / 8 / 2 * 2),
+        ({"stages": 2, "tensor": 2}, 4, 8e6 * 0.6 / 4 / 2 * 2),
         ({"tensor": 4}, 1, 8e6 * 0.4),
     ],
     ids=str,

@@ -63,7 +63,10 @@ function Description({ job: { strategy, gate, shards, spec, user, created_at } }
 
 function describeWorkers({ count, hogwild, group }: Job["spec"]["roles"]["worker"]): string {
   const { replicate, fsdp, stages, tensor } = group
-  const inside = stages > 1 ? [`${stages} stages`] : tensor > 1 ? [`${tensor} tensor-parallel processes`] : []
+  const inside = [
+    ...(stages > 1 ? [`${stages} stages`] : []),
+    ...(tensor > 1 ? [`${tensor} tensor-parallel processes`] : []),
+  ]
   const parts = replicate * fsdp
   const replicas = parts > 1 ? [`${parts} ${stages > 1 ? "pipelines" : tensor > 1 ? "replicates" : "processes"}`] : []
   return [counted(count, "worker"), ...(hogwild > 1 ? [`${hogwild} threads`] : [...replicas, ...inside])].join(" of ")
