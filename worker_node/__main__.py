@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gradstream.group.peers import PeerLost
+from gradstream.group.peers import PeerHung, PeerLost
 from gradstream.input.data import DatasetTooSmall
 from gradstream.process import exits
 from gradstream.process.exits import ExitReason
@@ -27,6 +27,8 @@ def main(order: ProcessOrder, folder: Path) -> int:
                 ending.set(ExitReason.STOPPED, "left because the job stops it")
         except DatasetTooSmall as error:
             ending.set(ExitReason.DATASET_TOO_SMALL, str(error))
+        except PeerHung as error:
+            ending.set(ExitReason.HUNG, str(error))
         except PeerLost as error:
             ending.set(ExitReason.PEER_LOST, str(error))
         except LossNotFinite as error:

@@ -79,14 +79,22 @@ class Worker(LinkEvents):
             batches = Prefetched(Batches(self._dataset, spec, order.rank, self._code.batching), spec)
             self._problem = setup.problem(self._code, self._flats, batches, spec, self._rows)
         if isinstance(self._problem, GroupProblem):
-            self._problem.start_peers(spec, order.label, order.rank)
+            self._problem.start_peers(spec, order.label, order.rank, self._folder)
 
     def run(self) -> bool:
         """True: trained to the end. False: told to stop before."""
+        try:
+            return self._train()
+        finally:
+            if isinstance(self._problem, GroupProblem):
+                self._problem.close()
+
+    def _train(self) -> bool:
         self._join()
         begun = self._replica.t
         self._watchdog.watch_until(setup.FIRST_BATCH, lambda: self._replica.t != begun or self._replica.done or self._waited)
-        watched = step_watchdog(self._folder, self._order.spec.roles.worker.step_timeout, lambda: self._replica.t)
+        timeout = self._order.spec.roles.worker.step_timeout
+        watched = step_watchdog(self._folder, timeout, lambda: self._replica.t, waits=self._waits_for_peers)
         with tensors_recorded(self._order, self._flat, self._store):
             with environment_recorded(self._order, self._uploads, self._settings), watched:
                 loop.train(self._order.spec.strategy, self._replica, self._link)
@@ -98,6 +106,9 @@ class Worker(LinkEvents):
                 self._serverless.serve()
             self._uploads.finish()
         return self._replica.done
+
+    def _waits_for_peers(self) -> bool:
+        return isinstance(self._problem, GroupProblem) and self._problem.waits_for_peers
 
     def _join(self) -> None:
         """Begin at the beginning, which rank 0 proposes, or where the checkpoint that this attempt resumes from was taken."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -64,11 +65,11 @@ class FsdpProblem(GroupProblem):
 
     _shared_vectors = 2
 
-    def start_peers(self, spec: JobSpec, label: str, rank: int) -> None:
+    def start_peers(self, spec: JobSpec, label: str, rank: int, folder: Path | None = None) -> None:
         ring = ring_of(self._count)
         gradient, _ = self._memory.vectors
         problem = FsdpPeerProblem(self._code, self._flat, self._batches, self._memory, ring)
-        self._peers = Peers(problem, [gradient] * (self._count - 1), spec, label, rank)
+        self._peers = Peers(problem, [gradient] * (self._count - 1), spec, label, rank, folder)
         self._chain = bucket_chain(self._flat, gradient, 0, ring, partial(self._peers.receive, number=self._count - 1))
         self._flat.gradient = gradient
         torch.set_num_threads(spec.roles.worker.threads)

@@ -8,8 +8,10 @@ from __future__ import annotations
 import select
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
@@ -24,8 +26,8 @@ from gradstream.model.parts import Minibatch
 from gradstream.model.problem import ModelProblem, backward
 from gradstream.process.begin import seed_of
 from gradstream.process.exits import UserError
-from gradstream.process.labelled_output import label_output
 from gradstream.process.naming import name_process
+from gradstream.process.watchdogs.step import step_watchdog
 from gradstream.process.zygote.launch import die_with_parent
 from gradstream.spec import JobSpec
 
@@ -33,6 +35,10 @@ from gradstream.spec import JobSpec
 class PeerProblem(ModelProblem):
     """A peer's: its mini-batches are parts, and come with the requests of the lead."""
 
+    answered = 0
+    """Requests that this peer has answered."""
+    is_waiting = False
+    """It waits for another peer."""
     _waited = _computed = 0.0
     """Seconds of waiting for other peers, and of computing gradients, since these were last set to 0."""
 
@@ -63,23 +69,29 @@ class PeerProblem(ModelProblem):
 
     def receive(self, pipe: Connection) -> Any:
         """Receive from another peer. If it is gone, wait for the lead, which ends the whole group."""
-        began = time.perf_counter()
-        try:
-            return tensor_pipe.receive(pipe)
-        except (EOFError, ConnectionError):
-            signal.pause()
-            raise
-        finally:
-            self._waited += time.perf_counter() - began
+        with self._waiting():
+            try:
+                return tensor_pipe.receive(pipe)
+            except (EOFError, ConnectionError):
+                signal.pause()
+                raise
 
     def wait_for(self, file: int) -> None:
         """Wait until something can be read from this file, in which other peers write; without an end: this process ends with its
         lead, which watches all peers."""
-        began = time.perf_counter()
         poll = select.poll()
         poll.register(file, select.POLLIN)
-        poll.poll()
-        self._waited += time.perf_counter() - began
+        with self._waiting():
+            poll.poll()
+
+    @contextmanager
+    def _waiting(self) -> Iterator[None]:
+        began, self.is_waiting = time.perf_counter(), True
+        try:
+            yield
+        finally:
+            self.is_waiting = False
+            self._waited += time.perf_counter() - began
 
     def _take_use(self) -> PeerUse:
         computed, self._computed = self._computed, 0.0
@@ -119,25 +131,42 @@ class PeerName(NamedTuple):
     """Name of its worker."""
     rank: int
     """Rank of its worker."""
+    folder: Path | None
+    """That of its worker's process; None: its steps are not watched."""
 
 
-def serve(peer: PeerName, problem: PeerProblem, gradient: Tensor, spec: JobSpec, pipe: Connection, lead: int) -> None:
-    """The course of a peer: it answers one request after the other until its lead has ended."""
+def serve(
+    peer: PeerName, problem: PeerProblem, gradient: Tensor, spec: JobSpec, pipe: Connection, lead: int, begin: Callable[[], None]
+) -> None:
+    """The course of a peer: it answers one request after the other until its lead has ended. `begin`: directs its output."""
     die_with_parent(lead, signal.SIGKILL)
+    begin()
     name_process(f"{peer.label}/{peer.number}", spec.name)
-    label_output(f"[peer {peer.number}] ")
     torch.set_num_threads(spec.roles.worker.threads)
     randomness.seed(seed_of(spec.seed, f"peer {peer.number} of worker", peer.rank))
     problem.become(peer.number, gradient)
-    while True:
-        try:
-            request = tensor_pipe.receive(pipe)
-        except (EOFError, ConnectionError):
-            return
-        try:
-            answer = problem.answer(request)
-        except BaseException as error:  # user code may raise anything, and even call sys.exit()
-            part, cause = (str(error), error.__cause__ or error) if isinstance(error, UserError) else (None, error)
-            tensor_pipe.send_error(pipe, Failed(part, tensor_pipe.portable(cause, f"in peer {peer.number}")))
-        else:
-            tensor_pipe.send(pipe, answer)
+    with _watched(peer, problem, spec):
+        while True:
+            try:
+                request = tensor_pipe.receive(pipe)
+            except (EOFError, ConnectionError):
+                return
+            _answer(peer, problem, request, pipe)
+            problem.answered += 1
+
+
+def _watched(peer: PeerName, problem: PeerProblem, spec: JobSpec) -> AbstractContextManager[None]:
+    if peer.folder is None:
+        return nullcontext()
+    timeout = spec.roles.worker.step_timeout
+    return step_watchdog(peer.folder, timeout, lambda: problem.answered, waits=lambda: problem.is_waiting)
+
+
+def _answer(peer: PeerName, problem: PeerProblem, request: Request, pipe: Connection) -> None:
+    try:
+        answer = problem.answer(request)
+    except BaseException as error:  # user code may raise anything, and even call sys.exit()
+        part, cause = (str(error), error.__cause__ or error) if isinstance(error, UserError) else (None, error)
+        tensor_pipe.send_error(pipe, Failed(part, tensor_pipe.portable(cause, f"in peer {peer.number}")))
+    else:
+        tensor_pipe.send(pipe, answer)

@@ -7,10 +7,12 @@ import multiprocessing
 import os
 import select
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from multiprocessing import connection
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 from torch import Tensor
@@ -19,7 +21,9 @@ from gradstream.errors import GradstreamError
 from gradstream.group.peer import Failed, PeerName, PeerProblem, serve
 from gradstream.group.requests import Request
 from gradstream.input import tensor_pipe
-from gradstream.process.exits import UserError
+from gradstream.process import exits
+from gradstream.process.exits import EXIT_CODES, ExitReason, UserError
+from gradstream.process.labelled_output import LabelledOutput
 from gradstream.spec import JobSpec
 
 log = logging.getLogger(__name__)
@@ -31,6 +35,8 @@ _FROZEN_LOOK, _FROZEN_AFTER = 5, 60
 log, and until it counts as frozen. A peer that waits for requests takes them at once."""
 _SOON = 5
 """Milliseconds for which a wait looks at one file alone, which is quicker than to look at all peers."""
+_LAST_LINES_WITHIN = 1.0
+"""Seconds until the last lines that peers wrote are in the log."""
 _ENDS_WITHIN = 5.0
 """Seconds that a peer whose pipe is closed may take to end."""
 
@@ -39,10 +45,22 @@ class PeerLost(GradstreamError):
     """A process of a group has ended, and with it the whole group: its lead ends, too."""
 
 
+class PeerHung(PeerLost):
+    """It has ended by itself, as its user code did not return from a step."""
+
+
 class Peers:
     """The processes of a group beside its lead."""
 
-    def __init__(self, problem: PeerProblem, gradients: Sequence[Tensor], spec: JobSpec, label: str, rank: int) -> None:
+    def __init__(
+        self,
+        problem: PeerProblem,
+        gradients: Sequence[Tensor],
+        spec: JobSpec,
+        label: str,
+        rank: int,
+        folder: Path | None = None,
+    ) -> None:
         """Fork one for each of `gradients`, where it leaves what it computes. `problem`: each gets it with its own copy of all
         memory but that of a `GroupMemory`.
 
@@ -51,20 +69,27 @@ class Peers:
         context = multiprocessing.get_context("fork")
         self.count = 1 + len(gradients)
         """Processes of the group, with its lead."""
-        self._label, self._pipes, self._processes = label, list[Connection](), list[Any]()
+        self._label, self._folder, self._pipes, self._processes = label, folder, list[Connection](), list[Any]()
+        self._output = LabelledOutput()
         self._asked, self._early = set[int](), dict[int, Any]()
         """Peers that have not answered yet, and answers that came before they were asked for."""
+        self.is_waiting = False
+        """The lead waits for the others."""
         self.wait_seconds = 0.0
         """Spent waiting for peers within steps, since it was last set to 0."""
         for number, gradient in enumerate(gradients, 1):
             here, there = context.Pipe()
-            args = PeerName(number, label, rank), problem, gradient, spec, there, os.getpid()
+            ends = self._output.add(f"[peer {number}] ")
+            begin = partial(self._output.begin_child, ends)
+            args = PeerName(number, label, rank, folder), problem, gradient, spec, there, os.getpid(), begin
             process = context.Process(target=serve, args=args, name=f"peer-{number}", daemon=True)
             process.start()
             there.close()
+            self._output.close_ends(ends)
             os.set_blocking(here.fileno(), False)  # so that a peer that is frozen does not block the lead without an end
             self._pipes.append(here)
             self._processes.append(process)
+        self._output.start()
 
     def ask(self, number: int, request: Request) -> None:
         """Send a request to a peer, from 1. Waits while it takes some of it now and then. Raises: PeerLost."""
@@ -103,26 +128,34 @@ class Peers:
 
     def wait_for(self, file: int) -> None:
         """Wait until something can be read from this file, in which peers write. Raises: PeerLost; UserError of any peer."""
-        began, waited_from = time.monotonic(), time.perf_counter()
+        began = time.monotonic()
         soon = select.poll()
         soon.register(file, select.POLLIN)
-        is_there = bool(soon.poll(_SOON))
-        self.wait_seconds += time.perf_counter() - waited_from
+        with self._waiting():
+            is_there = bool(soon.poll(_SOON))
         while not is_there:
             is_there = self._take_early(began, file)
 
     def _take_early(self, began: float, pipe: Connection | int | None = None) -> bool:
         """Wait for an answer of any peer, or until something is in `pipe`, which it returns. Raises: PeerLost; UserError."""
         pipes = {self._pipes[number - 1]: number for number in self._asked}
-        waited_from = time.perf_counter()
-        ready = connection.wait([*pipes, *([] if pipe is None else [pipe])], _LOOK_INTERVAL)
-        self.wait_seconds += time.perf_counter() - waited_from
+        with self._waiting():
+            ready = connection.wait([*pipes, *([] if pipe is None else [pipe])], _LOOK_INTERVAL)
         if not ready:
             log.warning("waiting for %s of %s for %.0f s", self._named(self._asked), self._label, time.monotonic() - began)
         for answered, number in pipes.items():
             if answered in ready:
                 self._take(number)
         return pipe in ready
+
+    @contextmanager
+    def _waiting(self) -> Iterator[None]:
+        waited_from, self.is_waiting = time.perf_counter(), True
+        try:
+            yield
+        finally:
+            self.is_waiting = False
+            self.wait_seconds += time.perf_counter() - waited_from
 
     def _take(self, number: int) -> None:
         self._asked.discard(number)
@@ -158,6 +191,10 @@ class Peers:
         process = self._processes[number - 1]
         process.join(_ENDS_WITHIN)
         code = process.exitcode
+        if code == EXIT_CODES[ExitReason.HUNG] and self._folder:
+            said = exits.read(self._folder, code)
+            if said.reason is ExitReason.HUNG:
+                return PeerHung(f"peer {number} of {self._label}: {said.message}")
         how = f"killed by signal {-code}" if code is not None and code < 0 else f"exit code {code}"
         return PeerLost(f"peer {number} of {self._label} has ended ({how}), and with it the whole worker")
 
@@ -167,3 +204,4 @@ class Peers:
             process.kill()
         for process in self._processes:
             process.join(_ENDS_WITHIN)
+        self._output.drain(_LAST_LINES_WITHIN)

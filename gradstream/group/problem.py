@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -57,11 +58,16 @@ class GroupProblem(ModelProblem):
         self.overflowed = False
         """The last gradient was not finite in float16. See `Overflows`."""
 
-    def start_peers(self, spec: JobSpec, label: str, rank: int) -> None:
-        """Fork the other peers. `label`, `rank`: of the worker. See `Peers`. Raises: OSError."""
+    def start_peers(self, spec: JobSpec, label: str, rank: int, folder: Path | None = None) -> None:
+        """Fork the other peers. `label`, `rank`, `folder`: of the worker. See `Peers`. Raises: OSError."""
         problem = PeerProblem(self._code, self._flat, self._batches)
-        self._peers = Peers(problem, self._memory.vectors, spec, label, rank)
+        self._peers = Peers(problem, self._memory.vectors, spec, label, rank, folder)
         torch.set_num_threads(spec.roles.worker.threads)
+
+    @property
+    def waits_for_peers(self) -> bool:
+        """The lead waits for the other peers, also if user code has led there."""
+        return self._peers is not None and self._peers.is_waiting
 
     def close(self) -> None:
         """End the other peers."""

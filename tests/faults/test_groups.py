@@ -1,6 +1,7 @@
 """Workers that are groups, on the platform: undisturbed, and when one of their processes is killed."""
 
 import os
+import re
 import signal
 from pathlib import Path
 from typing import Any
@@ -166,6 +167,21 @@ def test_an_error_of_user_code_fails_the_job_with_its_place(lab: Lab) -> None:
     job = lab.ended(lab.submit("breaks", args={"breaks": "loss"}, retries=0, roles=roles(), **FIELDS))
     assert (job.status, job.reason) == ("failed", "user_error")
     assert "broken in loss" in (job.message or "")
+
+
+@pytest.mark.more
+def test_a_peer_that_hangs_is_named_with_its_line_and_what_it_wrote_with_its_number(lab: Lab) -> None:
+    """It hangs in its third mini-batch. What it writes past Python is in the log of the worker."""
+    worker = {"count": 1, "device": "cpu", "group": 2, "step_timeout": 2}
+    args = {"breaks": "peer hangs"}
+    job = lab.ended(lab.submit("hangs", args=args, retries=0, **{**FIELDS, "roles": {"worker": worker, "server": {"count": 1}}}))
+    assert job.status == "failed"
+    [process] = [each for each in lab.client.processes(job.id) if each.label == "worker-0"]
+    assert process.reason == "hung"
+    assert re.match(r"peer 1 of worker-0: user code ran for 2 s at steady.py:\d+ without a step", process.message or "")
+    lines = "".join(chunk.text for chunk in lab.client.logs(job.id)).splitlines()
+    assert "[peer 1] written by C" in lines
+    assert any(line.startswith("[peer 1] No step for ") for line in lines)
 
 
 def _check_reason(lab: Lab, job: Job, victim: str) -> None:

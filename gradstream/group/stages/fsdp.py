@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 from torch import Tensor, nn
@@ -79,9 +80,9 @@ class StagesFsdpProblem(StagesProblem):
         super().__init__(code, flat, batches, spec, rows)
         self._homes = homes_of(flat, [self._blocks[start:end] for start, end in pairwise(self._bounds)])
 
-    def start_peers(self, spec: JobSpec, label: str, rank: int) -> None:
+    def start_peers(self, spec: JobSpec, label: str, rank: int, folder: Path | None = None) -> None:
         self._rings = [ring_of(self._pipelines) for _ in range(self._stages)]
-        super().start_peers(spec, label, rank)
+        super().start_peers(spec, label, rank, folder)
         before = self._count - self._stages
         self._chain = stage_chain(
             self._flat, self._memory, self._homes, 0, self._rings, partial(self._others.receive, number=before)

@@ -11,6 +11,7 @@ import multiprocessing
 from collections.abc import Iterable, Sequence
 from functools import partial
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -96,10 +97,10 @@ class StagesProblem(GroupProblem):
         self._owners = self._buffer_owners()
         self._checked = False
 
-    def start_peers(self, spec: JobSpec, label: str, rank: int) -> None:
+    def start_peers(self, spec: JobSpec, label: str, rank: int, folder: Path | None = None) -> None:
         pipes = [[multiprocessing.Pipe() for _ in range(self._stages - 1)] for _ in range(self._pipelines * self._alike)]
         seed = seed_of(spec.seed, "stages of worker", rank)
-        self._peers = Peers(self._peer_problem(pipes, seed), self._vectors_of_peers(), spec, label, rank)
+        self._peers = Peers(self._peer_problem(pipes, seed), self._vectors_of_peers(), spec, label, rank, folder)
         self._become_first(pipes, seed)
         torch.set_num_threads(spec.roles.worker.threads)
 

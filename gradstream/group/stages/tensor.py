@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -108,9 +109,9 @@ class StagesTensorProblem(StagesProblem):
         super().__init__(code, flat, batches, spec, rows)
         self._planned = planned_modules(code, flat, self._alike)
 
-    def start_peers(self, spec: JobSpec, label: str, rank: int) -> None:
+    def start_peers(self, spec: JobSpec, label: str, rank: int, folder: Path | None = None) -> None:
         self._shared = [SharedSlots(self._alike) for _ in self._memory.vectors]
-        super().start_peers(spec, label, rank)
+        super().start_peers(spec, label, rank, folder)
 
     def _become_first(self, pipes: Pipes, seed: int) -> None:
         exchange = exchange_of(self._shared, 0, 0, self._others.wait_for)

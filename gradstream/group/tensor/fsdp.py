@@ -7,6 +7,7 @@ optimizer's state of its own part of theta, and steps on that part, as with `fsd
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from torch import Tensor
@@ -67,9 +68,9 @@ class TensorFsdpProblem(TensorProblem):
 
     _shared_vectors = 2
 
-    def start_peers(self, spec: JobSpec, label: str, rank: int) -> None:
+    def start_peers(self, spec: JobSpec, label: str, rank: int, folder: Path | None = None) -> None:
         self._turns = SumTurns(self._replicates, self._alike)
-        super().start_peers(spec, label, rank)
+        super().start_peers(spec, label, rank, folder)
         self._turn = SumTurn(self._turns, 0, 0, self._others.wait_for)
 
     def _peer_problem(self, shared: Sequence[SharedSlots], seeds: Sequence[int]) -> TensorFsdpPeerProblem:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -103,12 +104,12 @@ class TensorProblem(GroupProblem):
         self.exchanges_of_a_batch = 0
         """Exchanges of the last mini-batch."""
 
-    def start_peers(self, spec: JobSpec, label: str, rank: int) -> None:
+    def start_peers(self, spec: JobSpec, label: str, rank: int, folder: Path | None = None) -> None:
         shared = [SharedSlots(self._alike) for _ in range(self._replicates)]
         seeds = [seed_of(spec.seed, f"peer {number} of worker", rank) for number in range(self._replicates)]
         problem = self._peer_problem(shared, seeds)
         gradients = [self._vector_of(number // self._alike) for number in range(self._count)]
-        self._peers = Peers(problem, gradients[1:], spec, label, rank)
+        self._peers = Peers(problem, gradients[1:], spec, label, rank, folder)
         self._exchange = exchange_of(shared, 0, 0, self._peers.wait_for)
         split = SplitModel(self._flat, self._planned, self._exchange)
         self._tensor = TensorStep(self._flat, split, self._exchange, gradients[0])

@@ -1,6 +1,7 @@
 """A watchdog for training: it ends a worker whose user code does not return, so that the job can go on without it.
 
 Only time in user code counts. A worker that waits for servers, for the gate or for data makes no step either, and does not hang.
+In a group, each process watches itself; one that waits for the others does not hang.
 """
 
 from __future__ import annotations
@@ -24,14 +25,20 @@ _LOOKS = 10
 
 @contextlib.contextmanager
 def step_watchdog(
-    folder: Path, timeout: float | None, steps: Callable[[], int], end: Callable[[int], object] = os._exit
+    folder: Path,
+    timeout: float | None,
+    steps: Callable[[], int],
+    end: Callable[[int], object] = os._exit,
+    *,
+    waits: Callable[[], bool] = lambda: False,
 ) -> Iterator[None]:
     """Inside, end this process with the reason `hung` after `timeout` seconds of user code without another step; None: never.
-    `folder`: of the process. `steps`: how many mini-batches have been trained. `end`: ends the process with an exit code."""
+    `folder`: of the process. `steps`: how many mini-batches have been trained. `end`: ends the process with an exit code. `waits`:
+    whether this process waits for another one, also if user code has led there."""
     if timeout is None:
         yield
         return
-    watchdog = _StepWatchdog(folder, timeout, steps, end)
+    watchdog = _StepWatchdog(folder, timeout, steps, end, waits)
     watchdog.arm()
     watchdog.start()
     try:
@@ -43,9 +50,11 @@ def step_watchdog(
 
 
 class _StepWatchdog(threading.Thread):
-    def __init__(self, folder: Path, timeout: float, steps: Callable[[], int], end: Callable[[int], object]) -> None:
+    def __init__(
+        self, folder: Path, timeout: float, steps: Callable[[], int], end: Callable[[int], object], waits: Callable[[], bool]
+    ) -> None:
         super().__init__(name="step watchdog", daemon=True)
-        self._folder, self._timeout, self._steps, self._end = folder, timeout, steps, end
+        self._folder, self._timeout, self._steps, self._end, self._waits = folder, timeout, steps, end, waits
         self._main = threading.get_ident()
         self.over = threading.Event()
 
@@ -59,7 +68,7 @@ class _StepWatchdog(threading.Thread):
             self.arm()
             frames = find_running(self._folder, self._main)
             now = time.monotonic()
-            if not frames or self._steps() != steps:
+            if not frames or self._waits() or self._steps() != steps:
                 steps, since = self._steps(), now
             elif now - since >= self._timeout:
                 line, call = describe(frames, self._folder)

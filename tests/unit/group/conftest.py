@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import psutil
 import pytest
@@ -39,16 +40,22 @@ def small_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(buckets, "_WAITING", 1)
 
 
+def make_group(spec: JobSpec, rank: int, folder: Path | None = None) -> GroupProblem:
+    """Return the problem of a worker that is a group. `folder`: see `Peers`. It must be closed."""
+    code = UserCode(spec)
+    batches = Batches(code.dataset("train"), spec, rank, code.batching)
+    problem = kind_of_group(spec)(code, FlatModel(code.model(), CPU, make_theta=shared_vector), batches, spec)
+    problem.start_peers(spec, f"worker-{rank}", rank, folder)
+    return problem
+
+
 @pytest.fixture
 def grouped() -> Iterator[GroupProblems]:
     """Makes the problem of a worker that is a group; its processes end with the test."""
     made: list[GroupProblem] = []
 
     def make(spec: JobSpec, rank: int) -> GroupProblem:
-        code = UserCode(spec)
-        batches = Batches(code.dataset("train"), spec, rank, code.batching)
-        made.append(kind_of_group(spec)(code, FlatModel(code.model(), CPU, make_theta=shared_vector), batches, spec))
-        made[-1].start_peers(spec, f"worker-{rank}", rank)
+        made.append(make_group(spec, rank))
         return made[-1]
 
     yield make
