@@ -14,7 +14,7 @@ import threading
 from typing import NamedTuple
 
 _PIPE_BYTES = 2**20
-"""Room for what children write while this process does not come to read it."""
+"""Bytes that a child can write while this process does not come to read them."""
 _LONGEST_LINE = 2**16
 """Bytes of a line that is not ended, after which its beginning is written."""
 
@@ -30,7 +30,7 @@ class LabelledOutput:
     """Writes what some children write to their standard output and error to those of this process."""
 
     def __init__(self) -> None:
-        self._streams: list[_Stream] = []
+        self._streams: list[_ChildStream] = []
         self._thread = threading.Thread(target=self._run, name="output of children", daemon=True)
 
     def add(self, label: str) -> ChildEnds:
@@ -41,7 +41,7 @@ class LabelledOutput:
             reads, writes = os.pipe()
             with contextlib.suppress(OSError):  # a user may have only so much memory for pipes
                 fcntl.fcntl(reads, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
-            self._streams.append(_Stream(reads, target, label.encode()))
+            self._streams.append(_ChildStream(reads, target, label.encode()))
             ends.append(writes)
         return ChildEnds(*ends)
 
@@ -79,7 +79,7 @@ class LabelledOutput:
                         os.close(key.fd)
 
 
-class _Stream:
+class _ChildStream:
     """One pipe of a child."""
 
     def __init__(self, pipe: int, target: int, label: bytes) -> None:
