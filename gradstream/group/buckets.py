@@ -96,6 +96,11 @@ class BucketChain:
         self._waiting = set(self._missing)
         self._add_due(may_wait=-1)
 
+    def close(self) -> None:
+        """End the threads of its pipes."""
+        self._before.close()
+        self._after.close()
+
     def take_reached(self) -> list[int]:
         """Return and forget the parameters, by index, of which this process has added a gradient. The places of those that none
         reached are as they were."""

@@ -74,6 +74,10 @@ class FsdpProblem(GroupProblem):
         self._flat.gradient = gradient
         torch.set_num_threads(spec.roles.worker.threads)
 
+    def close(self) -> None:
+        super().close()
+        self._chain.close()
+
     def make_optimizer(self, rule: Optimizer, lr: float) -> VectorOptimizer:
         """See `shared_optimizer`."""
         return shared_optimizer(self._others, self._memory, rule, lr, self.parameters)

@@ -22,12 +22,16 @@ class NeighbourPipe:
     def __init__(self, pipe: Connection, receive: Receive) -> None:
         """`receive`: as `tensor_pipe.receive`."""
         self._pipe, self._receive = pipe, receive
-        self._to_send = SimpleQueue[tensor_pipe.Packed]()
-        threading.Thread(target=self._send_all, name="neighbour pipe", daemon=True).start()
+        self._to_send = SimpleQueue[tensor_pipe.Packed | None]()
+        threading.Thread(target=_send_all, args=(pipe, self._to_send), name="neighbour pipe", daemon=True).start()
 
     def send(self, value: Any) -> None:
         """Send a nest of tensors, which must not change any more. Raises: as `tensor_pipe.pack`."""
         self._to_send.put(tensor_pipe.pack(value))
+
+    def close(self) -> None:
+        """End the thread, when it has sent all."""
+        self._to_send.put(None)
 
     def has_come(self) -> bool:
         """Return whether `receive` has something to return at once."""
@@ -37,12 +41,14 @@ class NeighbourPipe:
         """Return what the neighbour sends next. Waits for it. Raises: what `receive` of the constructor does."""
         return self._receive(self._pipe)
 
-    def _send_all(self) -> None:
-        while True:
-            try:
-                tensor_pipe.write(self._pipe, self._to_send.get())
-            except OSError:
-                return  # the neighbour is gone, which whoever receives from it finds out
+
+def _send_all(pipe: Connection, to_send: SimpleQueue[tensor_pipe.Packed | None]) -> None:
+    """Send what comes until None does."""
+    while (packed := to_send.get()) is not None:
+        try:
+            tensor_pipe.write(pipe, packed)
+        except OSError:
+            return  # the neighbour is gone, which whoever receives from it finds out
 
 
 def ring_of(count: int) -> Ring:

@@ -97,6 +97,10 @@ class StagesFsdpProblem(StagesProblem):
     def _vectors_of_peers(self) -> Sequence[Tensor]:
         return [self._memory.vectors[0]] * (self._count - 1)
 
+    def close(self) -> None:
+        super().close()
+        self._chain.close()
+
     def make_optimizer(self, rule: Optimizer, lr: float) -> VectorOptimizer:
         """See `shared_optimizer`."""
         return shared_optimizer(self._others, self._memory, rule, lr, self.parameters)

@@ -67,6 +67,12 @@ class PipelineStage:
                 self._send_gradients(received)
         return total
 
+    def close(self) -> None:
+        """End the threads of its pipes."""
+        for pipe in (self._before, self._after):
+            if pipe:
+                pipe.close()
+
     def evaluate_once(self, model: nn.Module, part: Any, loss: Callable[[nn.Module, Any], Tensor]) -> float:
         """Return the loss of a part in the last stage, else 0; nothing is trained."""
         with torch.no_grad():

@@ -109,6 +109,10 @@ class StagesProblem(GroupProblem):
         self._pipeline = pipeline_stage(self._blocks, 0, pipes, self._others.receive, seed, self._alike)
         self._train_step = partial(self._pipeline.train_step, self._flat.model)
 
+    def close(self) -> None:
+        super().close()
+        self._pipeline.close()
+
     def _peer_problem(self, pipes: Pipes, seed: int) -> StagePeerProblem:
         return StagePeerProblem(self._code, self._flat, self._batches, self._blocks, pipes, seed)
 
