@@ -11,6 +11,7 @@ The command line is written on top of it, so whatever a command does, a program 
 from gradstream.api.history import Artifact, Event, JobExport, LogChunk, Process
 from gradstream.api.jobs import Job, JobSummary
 from gradstream.api.media import JobMedia, MediaItem
+from gradstream.api.model.updates import StoredUpdateSample, UpdateHistograms
 from gradstream.api.plan import Plan
 from gradstream.api.platform import BrowserSession, Collection, CreatedToken, Node, PlatformStorage, SignInLink, Token
 from gradstream.api.progress import Progress
@@ -39,6 +40,8 @@ __all__ = [
     "Process",
     "Progress",
     "SignInLink",
+    "StoredUpdateSample",
     "TableKey",
     "Token",
+    "UpdateHistograms",
 ]
