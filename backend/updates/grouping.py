@@ -60,7 +60,7 @@ def _group(low: int, high: int, samples: Sequence[UpdateSample], what: What, lay
         norms.append(math.hypot(*(one.norm for one in found)))
         dropped += sample.outcome == "dropped"
         for one in found:
-            bins[one.first : one.first + len(one.counts)] += one.counts
+            bins[one.first : one.first + len(one.counts)] += np.array(one.counts, np.int64)
             elements, zeros, not_finite = elements + one.elements, zeros + one.zeros, not_finite + one.not_finite
     if not norms:
         return None
