@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 LOWEST_EXPONENT = -126
 BINS = 2 * (127 - LOWEST_EXPONENT + 1)
-CHUNK = 1 << 16
+CHUNK = 1 << 15
 """Elements that are looked at together, so that they stay in a cache."""
 
 
@@ -43,10 +43,10 @@ def count_magnitudes(x: NDArray[np.floating]) -> Counts:
     for start in range(0, x.size, CHUNK):
         chunk = x[start : start + CHUNK]
         counted, odd = _count_chunk(chunk)
-        nonzero = int(np.count_nonzero(chunk))
+        of_chunk = chunk.size - int(np.count_nonzero(chunk)) if counted[0] else 0
         bins += counted
-        bins[0] -= chunk.size - nonzero
-        zeros, not_finite = zeros + chunk.size - nonzero, not_finite + odd
+        bins[0] -= of_chunk
+        zeros, not_finite = zeros + of_chunk, not_finite + odd
         finite = chunk[np.isfinite(chunk)] if odd else chunk
         if finite.size:
             norm = math.hypot(norm, _norm(finite))

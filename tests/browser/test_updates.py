@@ -55,9 +55,7 @@ def test_layers_have_a_map_and_norms_against_staleness(width: int, scheme: str, 
     check_looks(page, f"updates-{width}-{scheme}")
 
 
-def test_a_layer_and_a_worker_are_chosen_and_the_numbers_are_those_of_the_api(
-    open_page: OpenPage, client: Client, job: Job
-) -> None:
+def test_the_numbers_of_a_layer_and_a_worker_are_those_of_the_api(open_page: OpenPage, client: Client, job: Job) -> None:
     page = open_page(f"/jobs/{job.id}/staleness")
     shown = panel(page)
     layer = client.update_histograms(job.id).layers[-1].name
