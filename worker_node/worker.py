@@ -35,7 +35,7 @@ from gradstream.wire.telemetry.reporter import Reporter
 from gradstream.wire.transport.retransmissions import Retransmissions
 from worker_node import setup
 from worker_node.media_sender import MediaSender
-from worker_node.recording import environment_recorded, tensors_recorded
+from worker_node.recording import environment_recorded, record_parameters, tensors_recorded
 from worker_node.report import WorkerReport
 from worker_node.settings import WorkerSettings
 from worker_node.updates_sender import UpdatesSender
@@ -65,6 +65,8 @@ class Worker(LinkEvents):
         self._report = WorkerReport(reporter, order, self._replica, self._link, port, self._problem, settings, media)
         self._updates = UpdatesSender(self._store)
         self._sampler = self._make_sampler()
+        self._base = 0
+        """The base of the last push."""
 
     def _set_up_user_code(self) -> None:
         order, spec, watchdog = self._order, self._order.spec, self._watchdog
@@ -104,6 +106,7 @@ class Worker(LinkEvents):
             self._problem.hooks.end()
             self._report.logged(self._replica.t)
             self._link.leave()
+            self._record_parameters()
             self._add_state(FINAL_CHECKPOINT, self._link.state())
             if self._serverless:
                 self._serverless.serve()
@@ -116,8 +119,10 @@ class Worker(LinkEvents):
         order = self._order
         part = worker_part(order.rank)
         resumed = resumed_state(self._store, part, self._folder) if order.incarnation == 0 else None
+        self._base = resumed["base"] if resumed and resumed["replica"] else 0
         proposes = order.rank == 0 and order.resume is None
         if proposes:
+            self._record_parameters()
             with self._watchdog.watch_phase(setup.DATASET):
                 overlap = _look_for_overlap(self._code, self._dataset)
             self._report.data(overlap)
@@ -132,14 +137,21 @@ class Worker(LinkEvents):
             self._problem.hooks.end_epoch_before(t + 1)
 
     def save_state(self, checkpoint: int, state: dict[str, Any]) -> None:
+        self._record_parameters()
         self._add_state(checkpoint, state)
         self._problem.hooks.save(checkpoint)
+
+    def _record_parameters(self) -> None:
+        if self._order.rank == 0:
+            place = {"base": self._base, "step": self._replica.t, "samples": self._link.samples}
+            record_parameters(self._flat.model, self._uploads, **place)
 
     def _add_state(self, checkpoint: int, state: dict[str, Any]) -> None:
         part = CheckpointPartFiles(checkpoint, worker_part(self._order.rank), state)
         self._uploads.add_all(part, needed=checkpoint == FINAL_CHECKPOINT)
 
     def posting(self, push: Push, x: Tensor) -> None:
+        self._base = push.base
         if self._sampler:
             self._sampler.posting(push, x)
 

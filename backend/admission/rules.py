@@ -99,6 +99,7 @@ RULES = (
     Rule("GET", "/jobs/*/metrics/export", Who.USER, _SMALL, HEAVY),
     Rule("GET", "/jobs/*/stragglers", Who.USER, _SMALL, DIAGNOSING),
     Rule("GET", "/jobs/*/media/histograms", Who.USER, _SMALL, HEAVY),
+    Rule("GET", "/jobs/*/parameters", Who.USER, _SMALL, HEAVY),
     Rule("GET", "/jobs/*/updates", Who.USER, _SMALL, HEAVY),
     Rule("GET", "/jobs/*/updates/samples", Who.USER, _SMALL, HEAVY),
     Rule("GET", "/storage", Who.USER, _SMALL, HEAVY),

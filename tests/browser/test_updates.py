@@ -82,3 +82,18 @@ def test_a_job_without_staleness_has_them_over_the_training_and_one_that_measure
     without = trained(client, "updates-none", "sync", update_histograms=None)
     page = open_page(f"/jobs/{without.id}/staleness")
     expect(panel(page)).to_contain_text("Set update_histograms: {every: 100}")
+
+
+@pytest.mark.few(1)
+@every_look
+def test_the_code_tab_lists_the_parameters(width: int, scheme: str, look_at: OpenPage, client: Client, job: Job) -> None:
+    page = look_at(f"/jobs/{job.id}/code", width=width, scheme=scheme)
+    shown = page.get_by_role("region", name="Parameters", exact=True)
+    table = client.parameters(job.id).table
+    assert table
+    expect(shown).to_contain_text(f"9 elements. Norms are of worker 0 after {table.step} mini-batches, from version {table.base:,}.")
+    rows = shown.get_by_role("region", name="Parameters of the model").get_by_role("row")
+    expect(rows).to_have_count(3)
+    for number, text in enumerate(("weight", "1 × 8", "8", "88.9 %", "float32", "cpu", "yes")):
+        expect(rows.nth(1).get_by_role("cell").nth(number)).to_have_text(text)
+    check_looks(page, f"parameters-{width}-{scheme}")

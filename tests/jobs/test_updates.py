@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
+
+import pytest
+from safetensors.torch import load_file
 
 from gradstream.api.model.updates import UpdateHistograms
 from tests.platforms import Lab
@@ -49,3 +53,22 @@ def test_samples_of_two_workers_have_the_staleness_of_the_ledger_and_are_served(
     of_one = lab.client.update_histograms(job.id, layer.name, what="gradient", ranks=[1], by="samples")
     assert total(of_one) == len([one for one in stored if one.rank == 1])
     assert all(group.elements == group.count * layer.elements for group in of_one.groups)
+
+
+def test_the_parameters_of_a_job_are_those_of_its_model(lab: Lab, tmp_path: Path) -> None:
+    job = lab.ended(lab.submit("parameters", strategy={"name": "sync", "lr": 0.01}, stop={"epochs": 2}))
+    assert job.status == "succeeded", job.message
+    found = lab.client.parameters(job.id)
+    table = found.table
+    assert found.attempt == 1
+    assert table is not None
+    assert [(one.name, one.shape, one.count, one.dtype, one.device, one.requires_grad) for one in table.parameters] == [
+        ("weight", (1, 8), 8, "float32", "cpu", True),
+        ("bias", (1,), 1, "float32", "cpu", True),
+    ]
+    assert (table.total, table.trained, table.left_out) == (9, 9, 0)
+    assert table.step > 0, "from the end of the training, not from its beginning"
+    assert 0 < table.base < job.progress.version, "before the last round"
+    model = load_file(lab.client.download(job.id, "model.safetensors", into=tmp_path))
+    for one in table.parameters:
+        assert one.norm == pytest.approx(float(model[one.name].norm()), rel=0.2), "near the final model"

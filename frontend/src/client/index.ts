@@ -31,6 +31,7 @@ export interface Gone {
 export type BulkAction = Schemas["BulkAction"]
 export type BulkItem = Schemas["BulkItem"]
 export type Holder = Schemas["HoldingJob"]
+export type JobParameters = Schemas["JobParameters"]
 export type JobSort = Schemas["JobSort"]
 export type JobConfig = Schemas["Config"]
 export type EventKind = Schemas["EventKind"]

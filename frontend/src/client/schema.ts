@@ -995,6 +995,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{id}/parameters": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Parameters
+         * @description The parameters of the model, with their norms in worker 0 at the start, the last checkpoint or the end.
+         */
+        get: operations["getParameters"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{id}/files": {
         parameters: {
             query?: never;
@@ -4450,6 +4470,16 @@ export interface components {
                 };
             };
         };
+        /** JobParameters */
+        JobParameters: {
+            /**
+             * Attempt
+             * @description The attempt whose worker 0 stored the table last; null: none has
+             */
+            attempt: number | null;
+            /** @description null: the job has not trained yet, or is from an older version of Gradstream */
+            table: components["schemas"]["ParameterTable"] | null;
+        };
         /**
          * JobSort
          * @description The order of a list of jobs. Jobs that have no such value yet come last, both ways.
@@ -5524,6 +5554,42 @@ export interface components {
             next: number;
         };
         /**
+         * ModelParameter
+         * @description One parameter. Tied parameters are one.
+         */
+        ModelParameter: {
+            /** Name */
+            name: string;
+            /** Shape */
+            shape: number[];
+            /**
+             * Count
+             * @description Elements
+             */
+            count: number;
+            /**
+             * Dtype
+             * @example float32
+             */
+            dtype: string;
+            /**
+             * Device
+             * @example cpu
+             * @example cuda:0
+             */
+            device: string;
+            /**
+             * Requires Grad
+             * @description Trained; false: it is frozen, and stays as model() made it
+             */
+            requires_grad: boolean;
+            /**
+             * Norm
+             * @description L2 norm; null: it is not finite
+             */
+            norm: number | null;
+        };
+        /**
          * Muon
          * @description Momentum made orthogonal, for each matrix; AdamW steps all other parameters.
          */
@@ -5957,6 +6023,48 @@ export interface components {
              * @default true
              */
             adapt: boolean;
+        };
+        /**
+         * ParameterTable
+         * @description The parameters of worker 0's copy of the model. Rows of embedding tables are none of them.
+         */
+        ParameterTable: {
+            /**
+             * Base
+             * @description The version of the center that worker 0's copy came from; local steps may have changed it
+             */
+            base: number;
+            /**
+             * Step
+             * @description Mini-batches that worker 0 had trained when the norms were taken
+             */
+            step: number;
+            /**
+             * Samples
+             * @description Samples of the center then
+             */
+            samples: number;
+            /**
+             * Parameters
+             * @description In the order of model.named_parameters()
+             */
+            parameters: components["schemas"]["ModelParameter"][];
+            /**
+             * Left Out
+             * @description Parameters beyond the first 5,000
+             * @default 0
+             */
+            left_out: number;
+            /**
+             * Total
+             * @description Elements of all parameters
+             */
+            total: number;
+            /**
+             * Trained
+             * @description Elements of those that are trained
+             */
+            trained: number;
         };
         /**
          * PeerLoad
@@ -13540,6 +13648,91 @@ export interface operations {
                 };
                 content: {
                     "application/octet-stream": string;
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    getParameters: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobParameters"];
                 };
             };
             /** @description Unauthorized */

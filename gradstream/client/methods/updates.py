@@ -1,17 +1,22 @@
-"""Update samples of a job: histograms of gradients and pushed updates by layer and staleness."""
+"""The model of a job by layer: its parameters, and update samples."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from typing import Any
 
+from gradstream.api.model.parameters import JobParameters
 from gradstream.api.model.updates import GroupedBy, StoredUpdateSample, UpdateHistograms
 from gradstream.client.connection import ApiConnection, JobReference
 from gradstream.updates.sample import What
 
 
 class UpdatesReading(ApiConnection):
-    """The methods of `Client` about update samples."""
+    """The methods of `Client` about parameters and update samples."""
+
+    def parameters(self, job: JobReference) -> JobParameters:
+        """Return the model's parameters with their norms in worker 0 at the start, the last checkpoint or the end."""
+        return JobParameters.model_validate(self._transport.json("GET", f"jobs/{self._id(job)}/parameters"))
 
     def update_histograms(
         self,
