@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gradstream.api.model.updates import NormBand, UpdateGroup
-from gradstream.updates.bins import BINS, lower_edge
+from gradstream.updates.edges import BINS, lower_edge
 from gradstream.updates.sample import LayerHistogram, UpdateSample, What
 
 SLICES = 40

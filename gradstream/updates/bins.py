@@ -1,4 +1,4 @@
-"""Bins of magnitudes |x|, two per octave: [2^e, 1.5 * 2^e) and [1.5 * 2^e, 2^(e + 1)), for e from -126 to 127.
+"""Counts of magnitudes |x| in the bins of `gradstream.updates.edges`.
 
 Each vector has the same bins, so counts of several vectors, layers and workers add up. The bits of a float give its bin: the
 exponent and the first bit of the fraction. So no logarithm is taken."""
@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-LOWEST_EXPONENT = -126
-BINS = 2 * (127 - LOWEST_EXPONENT + 1)
+from gradstream.updates.edges import BINS, LOWEST_EXPONENT
+
 CHUNK = 1 << 15
 """Elements that are looked at together, so that they stay in a cache."""
 
@@ -29,11 +29,6 @@ class Counts(NamedTuple):
     low: float | None
     high: float | None
     """The least and the greatest finite value; None: there is none."""
-
-
-def lower_edge(number: int) -> float:
-    """Return the lower edge of a bin, which is the upper edge of the one before; `BINS`: the upper edge of the last one."""
-    return math.ldexp(1.5 if number % 2 else 1.0, number // 2 + LOWEST_EXPONENT)
 
 
 def count_magnitudes(x: NDArray[np.floating]) -> Counts:

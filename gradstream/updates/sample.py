@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, Field, model_validator
 
 from gradstream.bounds import MAX_COUNT
-from gradstream.updates.bins import BINS
+from gradstream.updates.edges import BINS
 from gradstream.updates.layers import MAX_LAYER_NAME, MAX_LAYERS
 
 What = Literal["gradient", "update"]

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from gradstream.updates.bins import BINS, CHUNK, count_magnitudes, lower_edge
+from gradstream.updates.bins import CHUNK, count_magnitudes
+from gradstream.updates.edges import BINS, lower_edge
 from gradstream.updates.layers import Layer
 from gradstream.updates.sampler import measure
 
