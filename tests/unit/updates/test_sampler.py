@@ -21,6 +21,7 @@ from gradstream.train.link_events import LinkEvents
 from gradstream.train.replica import Replica
 from gradstream.updates.sample import UpdateSample
 from gradstream.updates.sampler import UpdateSampler
+from tests import nets
 
 SIZE = 5
 
@@ -165,3 +166,18 @@ def test_a_job_that_samples_none_sends_no_staleness() -> None:
     take_rounds(together, 0)
     [worker] = together.workers
     assert (worker.samples, worker.sampler.lost) == ([], 1)
+
+
+@pytest.mark.parametrize("kind", ["plain", "mixed", "branch"])
+def test_a_measured_step_has_the_bits_of_any_other(kind: str) -> None:
+    spec = nets.job(kind, {"name": "adag", "lr": 0.1, "window": 4})
+    plain, measured = (Replica(spec, nets.problem(spec, 0)) for _ in range(2))
+    seen: list[Tensor] = []
+    for _ in range(6):
+        before = measured.theta.clone()
+        measured.on_gradient = lambda g: seen.append(g.clone())
+        plain.step()
+        measured.step()
+        assert torch.equal(plain.theta, measured.theta)
+        assert torch.equal(measured.theta, before.add(seen[-1], alpha=-0.1)), "it is the gradient of this step"
+    assert len(seen) == 6
