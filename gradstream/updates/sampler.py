@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import random
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -17,6 +16,7 @@ from gradstream.center.positions import taken_at
 from gradstream.train.replica import Replica
 from gradstream.updates.bins import count_magnitudes
 from gradstream.updates.layers import Layer, layers_of
+from gradstream.updates.places import MeasuredPlaces
 from gradstream.updates.sample import LayerHistogram, Layers, UpdateSample
 
 log = logging.getLogger(__name__)
@@ -34,11 +34,8 @@ class UpdateSampler:
     A sample exists once the response has told the staleness of its push."""
 
     def __init__(self, every: int, seed: str, w: Replica, keep: Callable[[UpdateSample], None]) -> None:
-        self._every, self._random, self._w, self._keep = every, random.Random(seed), w, keep
+        self._places, self._w, self._keep = MeasuredPlaces(every, seed), w, keep
         self._layers = layers_of(w.model.parameters, w.theta.numel())
-        self._pushes = 0
-        self._due = self._random.randint(1, every)
-        """The number of the next push to measure."""
         self._gradient: Layers | None = None
         self._gradient_at: tuple[int, int] | None = None
         """The address of the gradient that was measured, and its version counter."""
@@ -50,13 +47,10 @@ class UpdateSampler:
 
     def posting(self, push: Push, x: Tensor) -> None:
         """Measure the push if it is due. `x`: the vector that it will send, before the codec."""
-        self._pushes += 1
-        if self._pushes == self._due:
+        if self._places.count():
             is_same = self._gradient_at == (x.data_ptr(), x._version)
             update = self._gradient if self._gradient and is_same else measure(x, self._layers)
             self._open[push.seq] = _Measured(push, self._gradient, update)
-            block = self._pushes - 1 - (self._pushes - 1) % self._every
-            self._due = block + self._every + self._random.randint(1, self._every)
         self._gradient = None
         self._ask_for_gradient()
 
@@ -88,7 +82,7 @@ class UpdateSampler:
         self._keep(sample)
 
     def _ask_for_gradient(self) -> None:
-        self._w.on_gradient = self._note_gradient if self._pushes + 1 == self._due else None
+        self._w.on_gradient = self._note_gradient if self._places.next_is_due else None
 
     def _note_gradient(self, g: Tensor) -> None:
         self._w.on_gradient = None
