@@ -31,8 +31,8 @@ class Retention(SpecPart, frozen=True):
     metrics: Seconds | None = Field(
         None,
         gt=0,
-        description="Time after the job's end until its stored metrics and charts are deleted; the file metrics.parquet stays; "
-        "default: as long as the job",
+        description="Time after the job's end until its stored metrics, charts and update samples are deleted; metrics.parquet "
+        "stays; default: as long as the job",
     )
     media: Seconds | None = Field(
         None,

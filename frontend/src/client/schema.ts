@@ -6981,7 +6981,7 @@ export interface components {
         Retention: {
             /**
              * Metrics
-             * @description Time after the job's end until its stored metrics and charts are deleted; the file metrics.parquet stays; default: as long as the job
+             * @description Time after the job's end until its stored metrics, charts and update samples are deleted; metrics.parquet stays; default: as long as the job
              */
             metrics?: (number | string) | null;
             /**
