@@ -95,6 +95,7 @@ bench: .venv/.dev backend/page/index.html  ## claims of speed, as ratios measure
 	$(BIN)/python -m benchmarks.attackers
 	$(BIN)/python -m benchmarks.layers
 	$(BIN)/python -m benchmarks.user_logging
+	$(BIN)/python -m benchmarks.update_histograms
 	$(BIN)/python -m benchmarks.stages
 	$(BIN)/python -m benchmarks.tensor
 	$(BIN)/python -m benchmarks.group_memory

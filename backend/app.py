@@ -41,6 +41,8 @@ from backend.stream.feeds import Feeds
 from backend.stream.list_feed import ListFeed
 from backend.submission.endpoints import router as submission
 from backend.tables.endpoints import router as tables
+from backend.updates.endpoints import router as updates
+from backend.updates.process_endpoints import router as process_updates
 from backend.users import scopes
 from backend.users.auth import current_caller
 from backend.users.endpoints import open_router as sign_in
@@ -82,9 +84,9 @@ def routes() -> FastAPI:
         app.include_router(router, prefix=PREFIX)
     # streams before jobs: /jobs/stream is not the job named "stream"
     first = (streams, users, plans, submission, jobs, overview, stragglers)
-    for router in (*first, logs, metrics, media, artifacts, tables, bundles, nodes, storage, catalogue, compare, views):
+    for router in (*first, logs, metrics, media, updates, artifacts, tables, bundles, nodes, storage, catalogue, compare, views):
         app.include_router(router, prefix=PREFIX, dependencies=[Depends(current_caller)], responses=problems.DESCRIBED)
-    for router in (agent, process, process_media):
+    for router in (agent, process, process_media, process_updates):
         app.include_router(router, prefix=PREFIX, responses=problems.DESCRIBED)
     app.get(f"{PREFIX}/openapi.json", include_in_schema=False, dependencies=[Depends(current_caller)])(lambda: openapi(app))
     app.add_middleware(Admission)

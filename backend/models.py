@@ -8,6 +8,7 @@ from backend.logs.models import LogChunkRow
 from backend.media.models import MediaRow
 from backend.metrics.models import MetricBatchRow, MetricBlockRow, MetricSeriesRow, MetricStoreRow
 from backend.nodes.models import NodeRow, PresenceRow
+from backend.updates.models import UpdateSampleRow
 from backend.users.models import ApiTokenRow, SessionRow, SignInCodeRow, UserRow
 from backend.views.models import SavedViewRow
 
@@ -32,6 +33,7 @@ TABLES: tuple[type[Base], ...] = (
     MetricBlockRow,
     MetricStoreRow,
     MediaRow,
+    UpdateSampleRow,
     FileRow,
     CheckpointRow,
     ExportRow,

@@ -102,6 +102,10 @@ class BackendSettings(BaseSettings):
     """The most that the logged media of one job may take: images, figures, tables, texts, histograms. More are dropped."""
     job_media_items: int = 20_000
     """Logged media of one job; more are dropped."""
+    job_update_bytes: int = 128 * 2**20
+    """The most that the update samples of one job may take: histograms of gradients and updates. More are dropped."""
+    job_update_samples: int = 20_000
+    """Update samples of one job; more are dropped."""
     job_files_bytes: int = 256 * 2**30
     """The most that the files of one job may take: checkpoints, models, results. A job that sends more is ended."""
 

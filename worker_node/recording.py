@@ -1,4 +1,5 @@
-"""Records that worker 0 stores once per job, beside the training: its environment, and the tensors that checkpoints lack."""
+"""Records that worker 0 stores beside the training: its environment, the tensors that checkpoints lack, and the table of
+parameters."""
 
 from __future__ import annotations
 
@@ -6,6 +7,8 @@ import logging
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+from torch import nn
 
 from gradstream.errors import Unavailable
 from gradstream.model.flat_model import FlatModel
@@ -16,6 +19,8 @@ from gradstream.process.saving.content import TextContent
 from gradstream.process.saving.state_file import state_file
 from gradstream.process.saving.uploads import Uploads
 from gradstream.process.store import TENSORS, Store
+from gradstream.updates.parameter_table import PARAMETERS
+from gradstream.updates.parameters import describe_parameters
 from worker_node.settings import WorkerSettings
 
 log = logging.getLogger(__name__)
@@ -50,6 +55,12 @@ def tensors_recorded(order: ProcessOrder, flat: FlatModel, store: Store) -> Iter
         uploads.finish()
     except Unavailable as error:
         log.warning("other jobs cannot start from checkpoints of this attempt: %s", error)
+
+
+def record_parameters(model: nn.Module, uploads: Uploads, *, base: int, step: int, samples: int) -> None:
+    """Store the table of the model's parameters as they are now, in place of an earlier one. A failure fails nothing."""
+    table = describe_parameters(model, base=base, step=step, samples=samples)
+    uploads.add(PARAMETERS, TextContent(table.model_dump_json()), needed=False)
 
 
 def _record(gpu: int | None, uploads: Uploads) -> None:

@@ -6,10 +6,11 @@ import logging
 from pathlib import Path
 from typing import Any
 
+from torch import Tensor
 from torch.utils.data import Dataset
 
 from gradstream import metrics
-from gradstream.center.entries import FINAL_CHECKPOINT, Payload, Push
+from gradstream.center.entries import FINAL_CHECKPOINT, Payload, Push, Response
 from gradstream.group.problem import GroupProblem
 from gradstream.hogwild.replica import make_replica
 from gradstream.input.data import Batches, DatasetTooSmall
@@ -29,13 +30,15 @@ from gradstream.process.watchdogs.step import step_watchdog
 from gradstream.train import loop
 from gradstream.train.link import Link
 from gradstream.train.link_events import LinkEvents
+from gradstream.updates.sampler import UpdateSampler
 from gradstream.wire.telemetry.reporter import Reporter
 from gradstream.wire.transport.retransmissions import Retransmissions
 from worker_node import setup
 from worker_node.media_sender import MediaSender
-from worker_node.recording import environment_recorded, tensors_recorded
+from worker_node.recording import environment_recorded, record_parameters, tensors_recorded
 from worker_node.report import WorkerReport
 from worker_node.settings import WorkerSettings
+from worker_node.updates_sender import UpdatesSender
 
 log = logging.getLogger(__name__)
 
@@ -60,6 +63,10 @@ class Worker(LinkEvents):
         self._link = Link(order.spec, port, self._replica, order.rank, order.incarnation, self)
         media = MediaSender(self._store, self._problem.media, reporter, order.rank)
         self._report = WorkerReport(reporter, order, self._replica, self._link, port, self._problem, settings, media)
+        self._updates = UpdatesSender(self._store)
+        self._sampler = self._make_sampler()
+        self._base = 0
+        """The base of the last push."""
 
     def _set_up_user_code(self) -> None:
         order, spec, watchdog = self._order, self._order.spec, self._watchdog
@@ -81,6 +88,12 @@ class Worker(LinkEvents):
         if isinstance(self._problem, GroupProblem):
             self._problem.start_peers(spec, order.label, order.rank, self._folder)
 
+    def _make_sampler(self) -> UpdateSampler | None:
+        """None: the job does not sample updates."""
+        order, sampling = self._order, self._order.spec.update_histograms
+        seed = f"{order.spec.seed}.{order.rank}.{order.attempt}.{order.incarnation}"
+        return UpdateSampler(sampling.every, seed, self._replica, self._updates.add) if sampling else None
+
     def run(self) -> bool:
         """True: trained to the end. False: told to stop before."""
         try:
@@ -101,10 +114,12 @@ class Worker(LinkEvents):
             self._problem.hooks.end()
             self._report.logged(self._replica.t)
             self._link.leave()
+            self._record_parameters()
             self._add_state(FINAL_CHECKPOINT, self._link.state())
             if self._serverless:
                 self._serverless.serve()
             self._uploads.finish()
+            self._updates.close()
         return self._replica.done
 
     def _waits_for_peers(self) -> bool:
@@ -115,8 +130,10 @@ class Worker(LinkEvents):
         order = self._order
         part = worker_part(order.rank)
         resumed = resumed_state(self._store, part, self._folder) if order.incarnation == 0 else None
+        self._base = resumed["base"] if resumed and resumed["replica"] else 0
         proposes = order.rank == 0 and order.resume is None
         if proposes:
+            self._record_parameters()
             with self._watchdog.watch_phase(setup.DATASET):
                 overlap = _look_for_overlap(self._code, self._dataset)
             self._report.data(overlap)
@@ -131,12 +148,27 @@ class Worker(LinkEvents):
             self._problem.hooks.end_epoch_before(t + 1)
 
     def save_state(self, checkpoint: int, state: dict[str, Any]) -> None:
+        self._record_parameters()
         self._add_state(checkpoint, state)
         self._problem.hooks.save(checkpoint)
+
+    def _record_parameters(self) -> None:
+        if self._order.rank == 0:
+            place = {"base": self._base, "step": self._replica.t, "samples": self._link.samples}
+            record_parameters(self._flat.model, self._uploads, **place)
 
     def _add_state(self, checkpoint: int, state: dict[str, Any]) -> None:
         part = CheckpointPartFiles(checkpoint, worker_part(self._order.rank), state)
         self._uploads.add_all(part, needed=checkpoint == FINAL_CHECKPOINT)
+
+    def posting(self, push: Push, x: Tensor) -> None:
+        self._base = push.base
+        if self._sampler:
+            self._sampler.posting(push, x)
+
+    def answered(self, response: Response) -> None:
+        if self._sampler:
+            self._sampler.answered(response)
 
     def pushed(self, push: Push) -> None:
         self._report.pushed(push)

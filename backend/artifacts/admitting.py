@@ -21,10 +21,11 @@ from gradstream.process.saving.checkpoint_names import EARLIER, CheckpointPath, 
 from gradstream.process.saving.exports import ExportPath
 from gradstream.process.saving.table_summary import summary_file
 from gradstream.process.store import BEST, EVALUATIONS, MODEL, RESULT, TENSORS, tables_file
+from gradstream.updates.parameter_table import PARAMETERS
 
 REASON = "stored_bytes"
 _OF_EVALUATOR = frozenset({MODEL, BEST, RESULT, EVALUATIONS})
-_OF_FIRST_WORKER = frozenset({ENVIRONMENT, TENSORS})
+_OF_FIRST_WORKER = frozenset({ENVIRONMENT, PARAMETERS, TENSORS})
 
 
 def admit(platform: Platform, process: UUID, path: str, size: int) -> None:

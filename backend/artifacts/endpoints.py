@@ -13,6 +13,7 @@ from backend.platform import PlatformDep
 from backend.users.auth import CallerDep
 from backend.web.stored_file import StoredFileResponse
 from gradstream.api.history import JobExport
+from gradstream.api.model.parameters import JobParameters
 from gradstream.process.saving.exports import ExportManifest
 
 router = APIRouter(prefix="/jobs/{id}", tags=["artifacts"])
@@ -33,6 +34,12 @@ def download(id: UUID, name: str, session: SessionDep, platform: PlatformDep) ->
     """One file, as an attachment; ranges are understood."""
     artifact, path = service.find(session, platform.files, id, name)
     return StoredFileResponse(path, filename=f"{artifact.job_name}-{artifact.name}", headers={"X-Sha256": artifact.sha256})
+
+
+@router.get("/parameters", operation_id="getParameters")
+def parameters(id: UUID, session: SessionDep, platform: PlatformDep) -> JobParameters:
+    """The parameters of the model, with their norms in worker 0 at the start, the last checkpoint or the end."""
+    return service.parameters(session, platform.files, id)
 
 
 @router.get("/files", operation_id="listFiles")

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from backend.artifacts import admitting, checkpoints, exports, repository
 from backend.artifacts.models import CheckpointRow, FileRow
 from backend.artifacts.schemas import Artifacts, JobCheckpoint, JobFile, JobFiles, Kind, StoredFile
-from backend.artifacts.stored_json import read_manifest, read_result, read_table_summary
+from backend.artifacts.stored_json import read_manifest, read_parameters, read_result, read_table_summary
 from backend.db import storable
 from backend.files import FileStore
 from backend.jobs import feed
@@ -23,6 +23,7 @@ from backend.jobs.models import JobRow
 from backend.platform import Platform
 from backend.web.uploads import Upload
 from gradstream.api.history import Artifact
+from gradstream.api.model.parameters import JobParameters
 from gradstream.center.entries import FINAL_CHECKPOINT
 from gradstream.errors import Invalid, NotFound, NotSignedIn
 from gradstream.process.environment import ENVIRONMENT
@@ -30,6 +31,7 @@ from gradstream.process.saving.checkpoint_names import LIST, CheckpointPath, fol
 from gradstream.process.saving.exports import PART, ExportPath
 from gradstream.process.saving.table_summary import is_summary_file
 from gradstream.process.store import BEST, MODEL, RESULT, START, TENSORS, TENSORS_EARLIER, is_tables_file
+from gradstream.updates.parameter_table import PARAMETERS
 
 _LONGEST_HEADER = 1 << 26
 """Bytes."""
@@ -83,6 +85,8 @@ def _check_content(session: Session, job: JobRow, attempt: int, path: str, recei
         exports.check_part(session, job, attempt, exported, received)
     elif path == RESULT:
         read_result(received)
+    elif path == PARAMETERS:
+        read_parameters(received)
     elif is_summary_file(path):
         read_table_summary(received)
 
@@ -96,6 +100,16 @@ def latest_file(session: Session, files: FileStore, process_id: UUID, name: str)
     if not found:
         raise NotFound(f"No attempt has stored {name}.", name=name)
     return files.of_attempt(process.job_id, found[-1].attempt, name)
+
+
+def parameters(session: Session, files: FileStore, job_id: UUID) -> JobParameters:
+    """Return the table from the newest attempt that has stored one. Raises: NotFound."""
+    jobs.find(session, job_id)
+    found = [row for row in repository.files(session, job_id) if row.path == PARAMETERS]
+    if not found:
+        return JobParameters(attempt=None, table=None)
+    attempt = found[-1].attempt
+    return JobParameters(attempt=attempt, table=read_parameters(files.of_attempt(job_id, attempt, PARAMETERS)))
 
 
 def start_file(session: Session, files: FileStore, process_id: UUID, name: str | None = None) -> Path:

@@ -19,6 +19,8 @@ from gradstream.process.saving.table_summary import MAX_BYTES as MAX_SUMMARY
 from gradstream.process.saving.table_summary import ShardSummary, is_summary_file
 from gradstream.process.store import RESULT
 from gradstream.spec import JobSpec
+from gradstream.updates.parameter_table import MAX_BYTES as MAX_PARAMETERS
+from gradstream.updates.parameter_table import PARAMETERS, ParameterTable
 
 KIB = 1024
 MAX_MANIFEST, MAX_RESULT = 64 * KIB, 1024 * KIB
@@ -82,7 +84,7 @@ class StoredResult(Message):
     best: BestScore | None = None
 
 
-Stored = TypeVar("Stored", Manifest, StoredResult, PartList, ExportPart, ShardSummary)
+Stored = TypeVar("Stored", Manifest, StoredResult, PartList, ExportPart, ShardSummary, ParameterTable)
 
 
 def most_bytes(path: str) -> int | None:
@@ -95,7 +97,7 @@ def most_bytes(path: str) -> int | None:
         return MAX_BYTES
     if is_summary_file(path):
         return MAX_SUMMARY
-    return MAX_RESULT if path == RESULT else None
+    return {RESULT: MAX_RESULT, PARAMETERS: MAX_PARAMETERS}.get(path)
 
 
 def read_manifest(path: Path, spec: JobSpec) -> Manifest:
@@ -137,6 +139,11 @@ def read_export_part(path: Path, part: str, spec: JobSpec) -> ExportPart:
 def read_table_summary(path: Path) -> ShardSummary:
     """Read what a server tells of its tables. Raises: Invalid: it is too large, or does not have its form."""
     return _check(ShardSummary, _read(path, MAX_SUMMARY), "summary of tables", None)
+
+
+def read_parameters(path: Path) -> ParameterTable:
+    """Read the table of a model's parameters. Raises: Invalid: it is too large, or does not have its form."""
+    return _check(ParameterTable, _read(path, MAX_PARAMETERS), "table of parameters", None)
 
 
 def _is_reserved(name: str, part: str) -> bool:

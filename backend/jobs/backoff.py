@@ -21,7 +21,7 @@ from gradstream.programs.log_limit import LogLimit
 
 log = structlog.get_logger(__name__)
 
-Work = Literal["place", "ingest", "advance", "lose", "fold", "retention", "media", "sweep", "checkpoint", "plane"]
+Work = Literal["place", "ingest", "advance", "lose", "fold", "retention", "media", "updates", "sweep", "checkpoint", "plane"]
 
 RETRY_INTERVAL, MAX_RETRY_INTERVAL = 1.0, 600.0
 """Seconds; the pause doubles with each failure in a row."""

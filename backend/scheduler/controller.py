@@ -32,6 +32,7 @@ from backend.scheduler.placing.waiting_line import WaitingLine
 from backend.scheduler.plane_watch import PlaneWatch
 from backend.scheduler.steps import Steps
 from backend.storage import collecting
+from backend.updates import keeping as updates_keeping
 from gradstream.api.statuses import JobStatus
 from gradstream.programs.log_limit import LogLimit
 
@@ -145,6 +146,7 @@ class Controller:
             self._tidy_at = time.monotonic() + TIDY_EVERY
             self._guarded("stored metrics", partial(keeping.tidy, database, self._backoff))
             self._guarded("logged media", partial(media_keeping.tidy, database, self._backoff))
+            self._guarded("update samples", partial(updates_keeping.tidy, database, self._backoff))
             self._guarded("accounts of nodes", partial(restore_accounts, self._platform.live, database, self._platform.derived))
         return bool(begun)
 

@@ -13,7 +13,7 @@ from backend.jobs.models import JobRow
 _IS_CHECKPOINT = FileRow.path.startswith("checkpoints/")
 LOG_TABLES = ("log_chunks",)
 MEDIA_TABLES = ("media",)
-METRIC_TABLES = ("metric_batches", "metric_series", "metric_blocks", "metric_stores")
+METRIC_TABLES = ("metric_batches", "metric_series", "metric_blocks", "metric_stores", "update_samples")
 
 
 def count_bundles(session: Session) -> tuple[int, int]:

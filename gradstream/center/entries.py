@@ -238,6 +238,8 @@ class Response(Struct, frozen=True, array_like=True):
     """For a sampled push: this shard's part of the squared distance between the center and its base, or NOT_FINITE."""
     grant: Grant = ()
     """With the answer to a join or a push: mini-batches that are dealt to the worker."""
+    staleness: int | None = None
+    """With the answer to a push, if the job samples updates: as in the ledger."""
 
     def shared(self) -> Response:
         """Return the response without this shard's own part: the same on every shard."""

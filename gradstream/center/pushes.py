@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from torch import Tensor
 
 from gradstream.center.dealing.dealer import Dealer
-from gradstream.center.entries import Lookup, Payload, ProtocolError, Pull, Push, Saved
+from gradstream.center.entries import Lookup, Outcome, Payload, ProtocolError, Pull, Push, Saved
 from gradstream.center.gate import GateKeeper
 from gradstream.center.ledger import Decision, Ledger, PushOutcome, Reason
 from gradstream.center.members import Members
@@ -58,7 +58,7 @@ class Pushes:
                 self._drift.give_up(push.rank)
             self._decide(push, "dropped", reason=self._why_dropped(push))
             self.passes.decide(push.rank)
-            self._hold(Held("dropped", push), push)
+            self._hold(self._held("dropped", push), push)
             return
         if center.buffers and payload.buffers:
             center.buffers.put(push.rank, push.examples, payload.buffers)
@@ -82,7 +82,7 @@ class Pushes:
         pending = self._gate.pending
         us = PushUpdates(self._with_staleness(*pending[rank], self._held_rows(rank)) for rank in sorted(counting))
         outcome = self._apply(us)
-        return {u.rank: Held(outcome, u.push, u.response) for u in us}
+        return {u.rank: self._held(outcome, u.push, u) for u in us}
 
     def end_round(self, held: dict[int, Held]) -> None:
         """Drop the pushes that came too late for the round, and begin the next one."""
@@ -94,7 +94,7 @@ class Pushes:
                 self.passes.decide(rank)
             member = self._members.get(rank)
             if member and member.incarnation == push.incarnation:
-                self._hold(held.get(rank, Held("dropped", push)), push)
+                self._hold(held.get(rank, self._held("dropped", push)), push)
         self._gate.open(self._members)
 
     def _held_rows(self, rank: int) -> Mapping[str, RowGradients] | None:
@@ -110,7 +110,13 @@ class Pushes:
         update = self._with_staleness(push, x, rows)
         moved = self._drift.measure(push, self._responses.there()) if self._drift else None
         outcome = self._apply(PushUpdates([update]))
-        self._hold(Held(outcome, push, update.response, moved), push)
+        self._hold(self._held(outcome, push, update)._replace(moved=moved), push)
+
+    def _held(self, outcome: Outcome, push: Push, update: PushUpdate | None = None) -> Held:
+        """Return the response to a push. `update`: None, if the push is dropped."""
+        samples = self._spec.update_histograms is not None
+        staleness = self._responses.there().version - push.base if update is None else update.staleness
+        return Held(outcome, push, update.response if update else None, staleness=staleness if samples else None)
 
     def _hold(self, held: Held, push: Push) -> None:
         """Answer a push when the gate releases its worker, with the center of that moment. A worker that waits for the response

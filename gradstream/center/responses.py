@@ -29,6 +29,8 @@ class Held(NamedTuple):
     push: Push | None = None
     response: Tensor | None = None
     moved: float | None = None
+    staleness: int | None = None
+    """None: the job does not sample updates."""
 
 
 class Responses:
@@ -116,6 +118,8 @@ class Responses:
         else:
             self._answer_push(push, held, go=go)
             self._add_asked_rows(rank)
+            if held.staleness is not None:
+                self.written[-1] = replace(self.written[-1], staleness=held.staleness)
         if held.outcome != "go":
             self._add_grant(self._dealer.grant(rank, push.seq if push else 0, len(self._members)))
 

@@ -71,6 +71,7 @@ COMMANDS: dict[str, _Entry] = {
     "logs": _Entry("results.logs", _JOBS, "Print or follow a job's logs"),
     "metrics": _Entry("results.metrics", _JOBS, "Print a job's metrics"),
     "media": _Entry("results.media", _JOBS, "List or save a job's logged images, figures, tables, texts and histograms"),
+    "updates": _Entry("results.updates", _JOBS, "Print how large a job's gradients and updates are, by staleness"),
     "events": _Entry("results.events", _JOBS, "Print a job's events"),
     "compare": _Entry("results.compare", _JOBS, "Compare when jobs reached a target"),
     "diff": _Entry("results.diff", _JOBS, "Print in what two jobs differ: settings, environment, code"),

@@ -11,6 +11,8 @@ The command line is written on top of it, so whatever a command does, a program 
 from gradstream.api.history import Artifact, Event, JobExport, LogChunk, Process
 from gradstream.api.jobs import Job, JobSummary
 from gradstream.api.media import JobMedia, MediaItem
+from gradstream.api.model.parameters import JobParameters
+from gradstream.api.model.updates import StoredUpdateSample, UpdateHistograms
 from gradstream.api.plan import Plan
 from gradstream.api.platform import BrowserSession, Collection, CreatedToken, Node, PlatformStorage, SignInLink, Token
 from gradstream.api.progress import Progress
@@ -29,6 +31,7 @@ __all__ = [
     "Job",
     "JobExport",
     "JobMedia",
+    "JobParameters",
     "JobSummary",
     "JobTables",
     "LogChunk",
@@ -39,6 +42,8 @@ __all__ = [
     "Process",
     "Progress",
     "SignInLink",
+    "StoredUpdateSample",
     "TableKey",
     "Token",
+    "UpdateHistograms",
 ]

@@ -120,6 +120,8 @@ class HogwildReplica(Replica):
         position, gradient = self._gradients.popleft()
         self._shared.count_trained(position)
         self._trained(gradient.loss, gradient.examples, began)
+        if self.on_gradient:
+            self.on_gradient(gradient.g)
         return gradient.g
 
     def _compute_gradients(self) -> None:

@@ -34,6 +34,7 @@ EXAMPLES: Mapping[str, str] = {
     "/checkpoint": "checkpoint: {every: 30s}",
     "/data": "data: {prefetch: 2}",
     "/env": 'env: {LEVEL: "3"}',
+    "/update_histograms": "update_histograms: {every: 100}",
     "/retention": "retention: {metrics: 30d}",
 }
 """Parts of a job file by pointer, as their author would write them."""

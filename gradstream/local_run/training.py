@@ -27,6 +27,7 @@ from gradstream.input.shuffled import batches_of
 from gradstream.local_run.clock import EvaluationClock
 from gradstream.local_run.media import LocalMedia
 from gradstream.local_run.rows import local_rows
+from gradstream.local_run.updates import LocalUpdates
 from gradstream.model import parts
 from gradstream.model.buffers import plain_name
 from gradstream.model.computing.precision import loss_scale
@@ -123,6 +124,9 @@ class _Training:
         dense = [(plain_name(name), p) for name, p in model.named_parameters()] or [("", empty)]
         self._optimizer = spec.optimizer.build(dense, lr=spec.strategy.lr)
         self._trained = [p for _, p in dense if p.requires_grad]
+        trains = [(name, p) for name, p in dense if p.requires_grad]
+        measures = media is not None and spec.update_histograms is not None
+        self._updates = LocalUpdates(spec, trains, lambda: media.run_folder) if media and measures else None
         self._full_rate = [group["lr"] for group in self._optimizer.param_groups]
         self._data, length = data, _length(data, spec)
         self._steps = _steps(spec, length, code.batching.drop_last)
@@ -173,9 +177,9 @@ class _Training:
         loss = watched(self._guard, None, lambda: train_step(self._model, shares, self._loss, scaled))
         if self._scale and not self._scale.unscale(self._trained) and math.isfinite(loss):
             return loss
-        for p in self._trained:
-            if p.grad is None:  # the loss left it out: a worker pushes zeros for it
-                p.grad = torch.zeros_like(p)
+        self._fill_gradients()
+        if self._updates:
+            self._updates.look(step=step, samples=samples + examples)
         if math.isfinite(loss):
             if spec.optimizer.clip_norm is not None:
                 torch.nn.utils.clip_grad_norm_(self._model.parameters(), spec.optimizer.clip_norm)
@@ -190,6 +194,11 @@ class _Training:
         elif spec.on_nan == "fail":
             raise LossNotFinite(f"the loss of mini-batch {step - 1} is {loss}")
         return loss
+
+    def _fill_gradients(self) -> None:
+        for p in self._trained:
+            if p.grad is None:  # the loss left it out: a worker pushes zeros for it
+                p.grad = torch.zeros_like(p)
 
     def _loss(self, model: torch.nn.Module, batch: Any) -> torch.Tensor:
         if self._rows:

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from urllib.parse import unquote, urlparse
 
 import httpx
+from pydantic import BaseModel
 
 from gradstream.center.entries import FINAL_CHECKPOINT
 from gradstream.errors import Invalid, Unavailable
@@ -24,6 +25,8 @@ from gradstream.process.saving.part_list import PartList
 from gradstream.process.saving.resumed import ResumedFile, ResumedFiles
 from gradstream.sandbox import door
 from gradstream.tls import choose_verify
+from gradstream.updates.posted import PostedUpdates, UpdatesOutcome, write_samples
+from gradstream.updates.sample import UpdateSample
 from gradstream.user_logging.files import MEDIA_FOLDER, write_item
 from gradstream.user_logging.items import LoggedItem
 from gradstream.user_logging.posted import MediaOutcome, PostedMedia
@@ -63,6 +66,9 @@ class Store(Protocol):
 
     def put_media(self, items: Sequence[LoggedItem]) -> MediaOutcome:
         """Keep logged media. An item of a name and step replaces an earlier one. Raises: Unavailable, as `put`."""
+
+    def put_updates(self, samples: Sequence[UpdateSample]) -> UpdatesOutcome:
+        """Keep update samples of this worker. One of a step replaces an earlier one. Raises: Unavailable, as `put`."""
 
     def resumed(self, part: str) -> list[ResumedFile]:
         """Return the files of a part (`worker-0`) in the checkpoint that this attempt resumes from, its state first. Empty: the
@@ -106,6 +112,10 @@ class FolderStore:
         for item in items:
             write_item(self._root / str(self._order.attempt) / MEDIA_FOLDER, item)
         return MediaOutcome()
+
+    def put_updates(self, samples: Sequence[UpdateSample]) -> UpdatesOutcome:
+        write_samples(self._root / str(self._order.attempt), self._order.rank, samples)
+        return UpdatesOutcome()
 
     def resumed(self, part: str) -> list[ResumedFile]:
         resume = self._order.resume
@@ -171,10 +181,14 @@ class ApiStore:
         self._ask(f"PUT /files/{name}", send, nbytes)
 
     def put_media(self, items: Sequence[LoggedItem]) -> MediaOutcome:
-        posted = PostedMedia.of(items).model_dump_json().encode()
-        headers = {"Content-Type": "application/json"}
-        answer = self._ask("POST /media", lambda: self._http.post("/media", content=posted, headers=headers), len(posted))
-        return MediaOutcome.model_validate_json(answer.content)
+        return MediaOutcome.model_validate_json(self._post_json("/media", PostedMedia.of(items)))
+
+    def put_updates(self, samples: Sequence[UpdateSample]) -> UpdatesOutcome:
+        return UpdatesOutcome.model_validate_json(self._post_json("/updates", PostedUpdates(samples=list(samples))))
+
+    def _post_json(self, path: str, body: BaseModel) -> bytes:
+        posted, headers = body.model_dump_json().encode(), {"Content-Type": "application/json"}
+        return self._ask(f"POST {path}", lambda: self._http.post(path, content=posted, headers=headers), len(posted)).content
 
     def resumed(self, part: str) -> list[ResumedFile]:
         if not self._resuming:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from gradstream.bounds import MAX_BATCH, MAX_DEPTH
+from gradstream.bounds import MAX_BATCH, MAX_COUNT, MAX_DEPTH
 from gradstream.codecs import AnyCodec, PullCodec
 from gradstream.codecs.raw import Raw
 from gradstream.gate import Gate
@@ -31,14 +31,25 @@ class Retention(SpecPart, frozen=True):
     metrics: Seconds | None = Field(
         None,
         gt=0,
-        description="Time after the job's end until its stored metrics and charts are deleted; the file metrics.parquet stays; "
-        "default: as long as the job",
+        description="Time after the job's end until its stored metrics, charts and update samples are deleted; metrics.parquet "
+        "stays; default: as long as the job",
     )
     media: Seconds | None = Field(
         None,
         gt=0,
         description="Time after the job's end until the images, tables and other media that its code has logged are deleted; "
         "default: as long as the job",
+    )
+
+
+class UpdateSampling(SpecPart, frozen=True):
+    """Histograms of gradients and pushed updates by layer, against the staleness of the push."""
+
+    every: int = Field(
+        100,
+        ge=1,
+        le=MAX_COUNT,
+        description="Pushes of a worker from which one is measured, at a random place; a small number costs time and storage",
     )
 
 
@@ -120,6 +131,11 @@ class JobSpec(SpecPart, frozen=True):
         None,
         description="Exports of the model and its embedding tables for serving: at the end of the job, and while it trains; "
         "default: only when you ask for one",
+    )
+    update_histograms: UpdateSampling | None = Field(
+        None,
+        description="Histograms of a sample of gradients and pushed updates, by layer and staleness: {} measures one push in 100; "
+        "default: none",
     )
     timeout: Seconds | None = Field(
         None,

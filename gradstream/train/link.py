@@ -110,6 +110,7 @@ class Link:
             finite=finite,
             norm=norm if finite else 0.0,
         )
+        self._events.posting(push, self._buffer.x)
         self._go = self._gate.never_holds
         residual = self._buffer.residual if finite else None
         model = self._w.model
@@ -283,6 +284,8 @@ class Link:
 
     def _finish_ticket(self, ticket: Ticket, response: Response) -> None:
         self._w.samples.answer(ticket.examples)
+        if ticket.is_push:
+            self._events.answered(response)
         if ticket.residual and response.outcome == "dropped" and self._gate.may_drop:
             ticket.residual.take_back()
         if response.payload:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradstream.center.entries import Push
+from torch import Tensor
+
+from gradstream.center.entries import Push, Response
 
 
 class LinkEvents:
@@ -13,8 +15,14 @@ class LinkEvents:
     def save_state(self, checkpoint: int, state: dict[str, Any]) -> None:
         """Keep this worker's state for a checkpoint."""
 
+    def posting(self, push: Push, x: Tensor) -> None:
+        """Look at what a push will send, before a codec changes it. `x`: shape (size,), on the CPU; not to be kept."""
+
     def pushed(self, push: Push) -> None:
         """Note that a push was posted."""
+
+    def answered(self, response: Response) -> None:
+        """Note the response to a push."""
 
     def measured_distance(self, distance: float) -> None:
         """Note, for a sample of pushes, the L2 distance of the center from a push's base when the push was applied."""

@@ -38,6 +38,8 @@ class Replica:
         self._problem = problem
         self._fails_on_nan = spec.on_nan == "fail"
         self._on_loss = on_loss
+        self.on_gradient: Callable[[Tensor], None] | None = None
+        """Called with each gradient, shape (size,), if set. It is overwritten by the next one."""
         self._slots: dict[str, Tensor] = {}
         self.model = WorkerModel(spec, problem)
         self.batches = BatchCount(problem)
@@ -108,6 +110,8 @@ class Replica:
             gradient = self._problem.gradient(t)
             theta.copy_(held)
         self._trained(gradient.loss, gradient.examples, began)
+        if self.on_gradient:
+            self.on_gradient(gradient.g)
         return gradient.g
 
     def _begun(self) -> float:
@@ -136,7 +140,7 @@ class Replica:
 
     def step(self) -> None:
         """`descend(grad())`, bit for bit."""
-        if self._in_pieces is None:
+        if self._in_pieces is None or self.on_gradient:
             self.descend(self.grad())
             return
         began = self._begun()

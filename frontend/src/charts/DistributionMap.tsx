@@ -14,6 +14,8 @@ interface DistributionMapProps {
   columns: readonly { key: number; tick: string; says: string }[]
   axis: string
   format: (value: number) => string
+  /** Values with a tick, where round numbers would be none. */
+  ticks?: readonly number[]
 }
 
 interface Cell {
@@ -30,7 +32,7 @@ const MIDDLE = 0.5 ** (1 / EXPONENT)
 const MOVES: Record<string, [columns: number, bins: number]> = { ArrowUp: [0, 1], ArrowDown: [0, -1], ArrowLeft: [-1, 0], ArrowRight: [1, 0] }
 
 /** Distributions side by side: upwards the values, darker where more of them lie. */
-export function DistributionMap({ map, label, columns, axis, format }: DistributionMapProps) {
+export function DistributionMap({ map, label, columns, axis, format, ticks }: DistributionMapProps) {
   const scheme = useComputedColorScheme("light")
   const [cell, setCell] = useState<Cell | null>(null)
   const bins = map.shares[0]?.length ?? 1
@@ -46,7 +48,7 @@ export function DistributionMap({ map, label, columns, axis, format }: Distribut
     event.preventDefault()
     setCell((before) => (before ? { column: limited(before.column + move[0], columns.length), bin: limited(before.bin + move[1], bins) } : { column: columns.length - 1, bin: bins >> 1 }))
   }
-  const { places } = ticksBetween(map.low, map.high, VALUE_TICKS, false)
+  const places = ticks ?? ticksBetween(map.low, map.high, VALUE_TICKS, false).places
   return (
     <div>
       <div className={classes.map} style={{ height: HEIGHT }}>

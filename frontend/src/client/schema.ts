@@ -915,6 +915,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{id}/updates": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Histograms
+         * @description Histograms of sampled gradients and updates by layer, added up by the staleness of the push.
+         */
+        get: operations["getUpdateHistograms"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/updates/samples": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Samples
+         * @description The sampled pushes one by one, in the order of their arrival. A worker that repeats a step replaces its sample.
+         */
+        get: operations["listUpdateSamples"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{id}/artifacts": {
         parameters: {
             query?: never;
@@ -947,6 +987,26 @@ export interface paths {
          * @description One file, as an attachment; ranges are understood.
          */
         get: operations["downloadArtifact"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/parameters": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Parameters
+         * @description The parameters of the model, with their norms in worker 0 at the start, the last checkpoint or the end.
+         */
+        get: operations["getParameters"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1733,6 +1793,27 @@ export interface paths {
          *     and counted. 409 once the process or its attempt is over.
          */
         post: operations["putMedia"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/process/updates": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Put Updates
+         * @description Store update samples of the attempt, in place of those of the same step. Samples beyond the job's limits are dropped, and
+         *     counted. 409 once the process or its attempt is over.
+         */
+        post: operations["putUpdates"];
         delete?: never;
         options?: never;
         head?: never;
@@ -4389,6 +4470,16 @@ export interface components {
                 };
             };
         };
+        /** JobParameters */
+        JobParameters: {
+            /**
+             * Attempt
+             * @description The attempt whose worker 0 stored the table last; null: none has
+             */
+            attempt: number | null;
+            /** @description null: the job has not trained yet, or is from an older version of Gradstream */
+            table: components["schemas"]["ParameterTable"] | null;
+        };
         /**
          * JobSort
          * @description The order of a list of jobs. Jobs that have no such value yet come last, both ways.
@@ -4575,6 +4666,8 @@ export interface components {
             checkpoint: components["schemas"]["Checkpointing"];
             /** @description Exports of the model and its embedding tables for serving: at the end of the job, and while it trains; default: only when you ask for one */
             export?: components["schemas"]["Exporting"] | null;
+            /** @description Histograms of a sample of gradients and pushed updates, by layer and staleness: {} measures one push in 100; default: none */
+            update_histograms?: components["schemas"]["UpdateSampling"] | null;
             /**
              * Timeout
              * @description Running time of all attempts together, after which the job ends as timed_out; waiting and starting do not count; default: unlimited
@@ -5054,6 +5147,54 @@ export interface components {
             trust: number;
         };
         /**
+         * LayerHistogram
+         * @description The magnitudes in one layer. The counts, `zeros` and `not_finite` add up to `elements`.
+         */
+        LayerHistogram: {
+            /** Name */
+            name: string;
+            /** Elements */
+            elements: number;
+            /**
+             * Zeros
+             * @default 0
+             */
+            zeros: number;
+            /**
+             * Not Finite
+             * @description NaN and infinite values, which are in no bin
+             * @default 0
+             */
+            not_finite: number;
+            /**
+             * First
+             * @description The number of the first bin that has a count here
+             * @default 0
+             */
+            first: number;
+            /**
+             * Counts
+             * @description Counts from bin `first` on. Bin b begins at 2^(b // 2 - 126), times 1.5 if b is odd: two bins per octave
+             * @default []
+             */
+            counts: number[];
+            /**
+             * Norm
+             * @description L2 norm of the finite values
+             */
+            norm: number;
+            /**
+             * Low
+             * @description The least finite value; null: no value is finite
+             */
+            low?: number | null;
+            /**
+             * High
+             * @description The greatest finite value
+             */
+            high?: number | null;
+        };
+        /**
          * Level
          * @enum {string}
          */
@@ -5413,6 +5554,42 @@ export interface components {
             next: number;
         };
         /**
+         * ModelParameter
+         * @description One parameter. Tied parameters are one.
+         */
+        ModelParameter: {
+            /** Name */
+            name: string;
+            /** Shape */
+            shape: number[];
+            /**
+             * Count
+             * @description Elements
+             */
+            count: number;
+            /**
+             * Dtype
+             * @example float32
+             */
+            dtype: string;
+            /**
+             * Device
+             * @example cpu
+             * @example cuda:0
+             */
+            device: string;
+            /**
+             * Requires Grad
+             * @description Trained; false: it is frozen, and stays as model() made it
+             */
+            requires_grad: boolean;
+            /**
+             * Norm
+             * @description L2 norm; null: it is not finite
+             */
+            norm: number | null;
+        };
+        /**
          * Muon
          * @description Momentum made orthogonal, for each matrix; AdamW steps all other parameters.
          */
@@ -5761,6 +5938,18 @@ export interface components {
             items: components["schemas"]["Node"][];
         };
         /**
+         * NormBand
+         * @description Quantiles of the L2 norm over the samples of one group.
+         */
+        NormBand: {
+            /** P10 */
+            p10: number;
+            /** P50 */
+            p50: number;
+            /** P90 */
+            p90: number;
+        };
+        /**
          * OneBit
          * @description 1-bit SGD: signs, and two means for each block.
          */
@@ -5834,6 +6023,48 @@ export interface components {
              * @default true
              */
             adapt: boolean;
+        };
+        /**
+         * ParameterTable
+         * @description The parameters of worker 0's copy of the model. Rows of embedding tables are none of them.
+         */
+        ParameterTable: {
+            /**
+             * Base
+             * @description The version of the center that worker 0's copy came from; local steps may have changed it
+             */
+            base: number;
+            /**
+             * Step
+             * @description Mini-batches that worker 0 had trained when the norms were taken
+             */
+            step: number;
+            /**
+             * Samples
+             * @description Samples of the center then
+             */
+            samples: number;
+            /**
+             * Parameters
+             * @description In the order of model.named_parameters()
+             */
+            parameters: components["schemas"]["ModelParameter"][];
+            /**
+             * Left Out
+             * @description Parameters beyond the first 5,000
+             * @default 0
+             */
+            left_out: number;
+            /**
+             * Total
+             * @description Elements of all parameters
+             */
+            total: number;
+            /**
+             * Trained
+             * @description Elements of those that are trained
+             */
+            trained: number;
         };
         /**
          * PeerLoad
@@ -6151,6 +6382,11 @@ export interface components {
         PostedMedia: {
             /** Items */
             items: components["schemas"]["PostedItem"][];
+        };
+        /** PostedUpdates */
+        PostedUpdates: {
+            /** Samples */
+            samples: components["schemas"]["UpdateSample"][];
         };
         /** Process */
         Process: {
@@ -6745,7 +6981,7 @@ export interface components {
         Retention: {
             /**
              * Metrics
-             * @description Time after the job's end until its stored metrics and charts are deleted; the file metrics.parquet stays; default: as long as the job
+             * @description Time after the job's end until its stored metrics, charts and update samples are deleted; metrics.parquet stays; default: as long as the job
              */
             metrics?: (number | string) | null;
             /**
@@ -7630,6 +7866,22 @@ export interface components {
             bytes: number;
         };
         /**
+         * StoredUpdateSample
+         * @description One sampled push.
+         */
+        StoredUpdateSample: {
+            /** Seq */
+            seq: number;
+            /**
+             * Rank
+             * @description The worker
+             */
+            rank: number;
+            /** Attempt */
+            attempt: number;
+            sample: components["schemas"]["UpdateSample"];
+        };
+        /**
          * StragglerRemedy
          * @description A change that would make the job end earlier. The job accepts this setting.
          */
@@ -8123,6 +8375,227 @@ export interface components {
              * @description Bytes per second that it pulls, likewise
              */
             received_per_second: number | null;
+        };
+        /**
+         * UpdateGroup
+         * @description The samples of one range of staleness, or of one part of the training.
+         */
+        UpdateGroup: {
+            /**
+             * Low
+             * @description The least staleness of the range; by samples: those of the center at its first sample
+             */
+            low: number;
+            /**
+             * High
+             * @description The greatest one
+             */
+            high: number;
+            /**
+             * Count
+             * @description Sampled pushes
+             */
+            count: number;
+            /**
+             * Dropped
+             * @description Those that the servers dropped
+             */
+            dropped: number;
+            /**
+             * Elements
+             * @description Elements of all these pushes; the counts, zeros and not_finite add up to it
+             */
+            elements: number;
+            /** Zeros */
+            zeros: number;
+            /** Not Finite */
+            not_finite: number;
+            /**
+             * First
+             * @description The number of the bin of the first count
+             */
+            first: number;
+            /**
+             * Counts
+             * @description By magnitude. Bin b begins at 2^(b // 2 - 126), times 1.5 if b is odd
+             */
+            counts: number[];
+            /**
+             * Median
+             * @description Median of the finite elements' magnitudes, interpolated in its bin; null: there are none
+             */
+            median: number | null;
+            norm: components["schemas"]["NormBand"];
+        };
+        /** UpdateHistograms */
+        UpdateHistograms: {
+            /**
+             * Every
+             * @description Pushes of a worker from which one is measured; null: the job measures none
+             */
+            every: number | null;
+            /**
+             * Layers
+             * @description In the order of the model's parameters
+             */
+            layers: components["schemas"]["UpdateLayer"][];
+            /**
+             * Ranks
+             * @description Workers that have samples
+             */
+            ranks: number[];
+            /**
+             * Count
+             * @description Stored samples of the workers asked for
+             */
+            count: number;
+            /**
+             * Used
+             * @description Samples that the groups have: evenly chosen, if there are more than `most`
+             */
+            used: number;
+            /**
+             * Lost
+             * @description Samples that limits have dropped in the workers
+             */
+            lost: number;
+            /**
+             * Full
+             * @description The job may store no more samples
+             */
+            full: boolean;
+            /**
+             * What
+             * @enum {string}
+             */
+            what: "gradient" | "update";
+            /**
+             * Layer
+             * @description null: all layers together
+             */
+            layer: string | null;
+            /**
+             * Groups
+             * @description Without the empty ones
+             */
+            groups: components["schemas"]["UpdateGroup"][];
+        };
+        /** UpdateLayer */
+        UpdateLayer: {
+            /** Name */
+            name: string;
+            /** Elements */
+            elements: number;
+        };
+        /**
+         * UpdateSample
+         * @description A push whose response has come, with the histograms of its layers.
+         */
+        UpdateSample: {
+            /**
+             * Step
+             * @description Mini-batches that the worker had trained
+             */
+            step: number;
+            /**
+             * Push
+             * @description The number of the entry with the push, of this incarnation of the worker
+             */
+            push: number;
+            /**
+             * Base
+             * @description The version that the push was computed from
+             */
+            base: number;
+            /**
+             * Version
+             * @description The center's version in the response
+             */
+            version: number;
+            /**
+             * Samples
+             * @description Samples of the center in the response
+             */
+            samples: number;
+            /**
+             * Staleness
+             * @description Versions between the base and the center when the servers decided on the push
+             */
+            staleness: number;
+            /**
+             * Outcome
+             * @enum {string}
+             */
+            outcome: "applied" | "deferred" | "dropped";
+            /**
+             * Time
+             * @description Time of the response, in seconds since 1970
+             */
+            time: number;
+            /**
+             * Lost
+             * @description Samples that this process had lost before: a limit was reached, or no response told a staleness
+             * @default 0
+             */
+            lost: number;
+            /**
+             * Gradient
+             * @description The gradient of the round's first mini-batch; null: see `pushes_gradient`, or the worker saw none
+             */
+            gradient?: components["schemas"]["LayerHistogram"][] | null;
+            /**
+             * Pushes Gradient
+             * @description The update is that gradient, so `update` stands for both
+             * @default false
+             */
+            pushes_gradient: boolean;
+            /**
+             * Update
+             * @description Vector that the worker pushed, before the codec
+             */
+            update: components["schemas"]["LayerHistogram"][];
+        };
+        /** UpdateSamplePage */
+        UpdateSamplePage: {
+            /**
+             * Items
+             * @description In the order of their arrival
+             */
+            items: components["schemas"]["StoredUpdateSample"][];
+            /**
+             * Next
+             * @description Give it as `after` to read on; null: these are the last ones so far
+             */
+            next: number | null;
+        };
+        /**
+         * UpdateSampling
+         * @description Histograms of gradients and pushed updates by layer, against the staleness of the push.
+         */
+        UpdateSampling: {
+            /**
+             * Every
+             * @description Pushes of a worker from which one is measured, at a random place; a small number costs time and storage
+             * @default 100
+             */
+            every: number;
+        };
+        /**
+         * UpdatesOutcome
+         * @description The outcome of a batch.
+         */
+        UpdatesOutcome: {
+            /**
+             * Dropped
+             * @description Samples that the job has no more space for
+             * @default 0
+             */
+            dropped: number;
+            /**
+             * Why
+             * @description The limit that dropped them
+             */
+            why?: string | null;
         };
         /** User */
         User: {
@@ -12884,6 +13357,193 @@ export interface operations {
             };
         };
     };
+    getUpdateHistograms: {
+        parameters: {
+            query?: {
+                /** @description gradient: of a round's first mini-batch; update: what the worker pushed */
+                what?: "gradient" | "update";
+                /** @description Default: all layers together */
+                layer?: string | null;
+                /** @description Only these workers */
+                rank?: number[] | null;
+                /** @description staleness: 0, 1, 2, 3-4, 5-8 ...; samples: parts of the training */
+                by?: "staleness" | "samples";
+                /** @description Samples that are added up at most */
+                most?: number;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UpdateHistograms"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    listUpdateSamples: {
+        parameters: {
+            query?: {
+                /** @description Only these workers */
+                rank?: number[] | null;
+                /** @description Only entries after this `seq` */
+                after?: number;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UpdateSamplePage"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
     listArtifacts: {
         parameters: {
             query?: never;
@@ -12988,6 +13648,91 @@ export interface operations {
                 };
                 content: {
                     "application/octet-stream": string;
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    getParameters: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobParameters"];
                 };
             };
             /** @description Unauthorized */
@@ -16583,6 +17328,93 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["MediaOutcome"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    putUpdates: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PostedUpdates"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UpdatesOutcome"];
                 };
             };
             /** @description Unauthorized */

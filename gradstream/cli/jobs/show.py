@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from gradstream.cli.common import AsJson, JobReference, TokenFile, Url, connect
 
@@ -22,15 +24,28 @@ if TYPE_CHECKING:
 _EVENTS_SHOWN = 12
 
 
-def command(job: JobReference, as_json: AsJson = False, url: Url = None, token_file: TokenFile = None) -> None:
+def command(
+    job: JobReference,
+    parameters: Annotated[
+        bool, typer.Option("--parameters", help="Show the model's parameters instead: shape, count, device, norm")
+    ] = False,
+    as_json: AsJson = False,
+    url: Url = None,
+    token_file: TokenFile = None,
+) -> None:
     """Show one job: its state and why, progress, slow workers, groups, processes, last events and files.
 
     Example: gradstream show digits
     """
+    from gradstream.cli.jobs.parameter_lines import print_parameters
     from gradstream.cli.terminal.output import print_json
     from gradstream.process.environment import ENVIRONMENT
 
     with connect(url, token_file) as client:
+        if parameters:
+            described = client.parameters(job)
+            print_json(described.as_dict()) if as_json else print_parameters(described)
+            return
         found = client.find(job)
         processes, events, artifacts = client.processes(found.id), client.events(found.id), client.artifacts(found.id)
         recorded = any(artifact.name == ENVIRONMENT for artifact in artifacts)

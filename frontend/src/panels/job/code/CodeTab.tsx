@@ -1,4 +1,4 @@
-import { Anchor, Group, NavLink, Text } from "@mantine/core"
+import { Anchor, Group, NavLink, Stack, Text } from "@mantine/core"
 import { IconFileOff } from "@tabler/icons-react"
 import { bundleUrl, type Bundle } from "@/client"
 import { CopyIcon } from "@/components/buttons/CopyIcon"
@@ -10,11 +10,21 @@ import { useFeed } from "@/hooks/job/useFeed"
 import { put, useAddress } from "@/hooks/useAddress"
 import { counted, formatBytes } from "@/lib/format"
 import { firstShown } from "@/lib/job/files/code"
+import { ParametersPanel } from "./ParametersPanel"
 import { TextLines } from "./TextLines"
 import classes from "./CodeTab.module.css"
 
-/** The files of the job's code, as its processes got them. */
+/** The files of the job's code, as its processes got them, and the parameters of the model that it builds. */
 export function CodeTab() {
+  return (
+    <Stack gap="md">
+      <Code />
+      <ParametersPanel />
+    </Stack>
+  )
+}
+
+function Code() {
   const job = useFeed((feed) => feed.job)
   if (job.bundle === null) {
     return (

@@ -13,6 +13,7 @@ import { DistributionPanel } from "./DistributionPanel"
 import { HeatMapPanel } from "./HeatMapPanel"
 import { LedgerPanel } from "./LedgerPanel"
 import { NeverStalePanel } from "./NeverStalePanel"
+import { UpdatesPanel } from "./UpdatesPanel"
 
 /** The observatory: who was how stale when, what it did to the loss, and what became of each push. */
 export function StalenessTab() {
@@ -26,6 +27,7 @@ export function StalenessTab() {
       <ChartToolbar />
       <SimpleGrid cols={{ base: 1, md: 2 }} spacing="md">
         {why === null ? <Staleness /> : <NeverStalePanel why={why} />}
+        <UpdatesPanel key={String(why)} by={why === null ? "staleness" : "samples"} />
         <MetricCard name="time/compute" />
         <MetricCard name="time/wait" />
         <LedgerPanel />

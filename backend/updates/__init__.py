@@ -1,0 +1,1 @@
+"""Update samples: stored as workers send them, and added up by staleness."""
