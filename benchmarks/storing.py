@@ -26,6 +26,15 @@ from gradstream.local.servers.redis import Redis
 from gradstream.sim.toys import job
 
 _STARTS_WITHIN = 120.0
+_WORKLOAD = """
+from gradstream import Workload
+
+class Work(Workload):
+    def model(self): ...
+    def dataset(self, split): ...
+    def loss(self, model, batch): ...
+"""
+"""Submissions look at its methods. No worker runs it."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +119,7 @@ def _wait(client: httpx.Client) -> None:
 def submit(client: httpx.Client, count: int) -> list[str]:
     """Queue jobs; their ids."""
     with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "code.py").write_text("class Work:\n    pass\n")
+        Path(folder, "code.py").write_text(_WORKLOAD)
         packed = bundle.pack(Path(folder))
     client.post("/bundles", content=packed.data, headers={"Content-Type": "application/gzip"}).raise_for_status()
     spec = job({"name": "async"}, workers=8, workload={"entrypoint": "code:Work", "args": {}}).model_dump(mode="json")
