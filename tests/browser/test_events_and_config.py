@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 
 from gradstream import jobfile
 from gradstream.client import Client, Event, Job
-from tests.browser.support import WORKLOAD, OpenPage, check_looks, every_look
+from tests.browser.support import WORKLOAD, OpenPage, check_looks, every_look, pick_action
 
 TEXT = "# tried after the talk of Tuesday\n" + (WORKLOAD / "job.yaml").read_text()
 OVERRIDES = ["name=as-sent", "stop={steps: 20}"]
@@ -86,6 +86,20 @@ def test_the_job_file_is_shown_downloaded_and_cloned_as_it_was_sent(open_page: O
     expect(cloned).to_have_value(re.compile("^# tried after the talk of Tuesday\n"))
     said = yaml.safe_load(cloned.input_value())
     assert (said["name"], said["stop"]) == ("as-sent-2", {"steps": 20})
+
+
+def test_a_new_job_continues_from_the_model_of_another(open_page: OpenPage, client: Client, job: Job) -> None:
+    page = open_page(f"/jobs/{job.id}")
+    pick_action(page, job.name, "Continue from its final model")
+    written = page.get_by_role("textbox", name="Job file as YAML")
+    expect(written).to_have_value(re.compile("^# tried after the talk of Tuesday\n"))
+    assert yaml.safe_load(written.input_value())["start_from"] == {"job": str(job.id), "checkpoint": "final"}
+    page.get_by_role("button", name="Submit").click()
+    expect(page.get_by_text(re.compile("Starts from model.safetensors, of as-sent"))).to_be_visible()
+    started = client.job(page.url.rsplit("/", 1)[1])
+    assert started.started_from
+    assert (started.started_from.job, started.started_from.file) == (job.id, "model.safetensors")
+    client.wait(started.id, timeout=120)
 
 
 def _rows(events: list[Event]) -> int:

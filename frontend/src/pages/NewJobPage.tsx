@@ -4,17 +4,19 @@ import { PageTitle } from "@/components/page/PageTitle"
 import { useBeginning } from "@/hooks/new-job/useBeginning"
 import { NewJobForm } from "@/panels/new-job/NewJobForm"
 
-/** A new job begins empty, as an example (`?example=`) or as a copy of another job (`?from=`). */
+/** A new job begins empty, as an example (`?example=`) or as a copy of another job (`?from=`), which may continue from its model (`&start=last`). */
 export function NewJobPage() {
   const [params] = useSearchParams()
   const from = params.get("from")
   const example = params.get("example")
-  const beginning = useBeginning(from, example)
+  const start = params.get("start")
+  const beginning = useBeginning(from, example, start)
+  const place = `${from} ${example}${start ? ` ${start}` : ""}`
   return (
     <>
       <PageTitle title="New job" subtitle="Select the code, describe the job, submit it. Form and YAML show the same job file." />
       <Loaded {...beginning} height={320}>
-        {beginning.data && <NewJobForm key={`${from} ${example}`} place={`${from} ${example}`} initial={beginning.data} />}
+        {beginning.data && <NewJobForm key={place} place={place} initial={beginning.data} />}
       </Loaded>
     </>
   )

@@ -25,12 +25,12 @@ stop:
   epochs: 10
 `
 
-/** First text of a new job. */
-export function useBeginning(from: string | null, example: string | null) {
+/** First text of a new job. `start`: which model of the job `from` it continues from, as `start_from.checkpoint` names it; null for none. */
+export function useBeginning(from: string | null, example: string | null, start: string | null) {
   return useQuery({
-    queryKey: ["beginning", from, example],
+    queryKey: ["beginning", from, example, start],
     queryFn: async (): Promise<Beginning> => {
-      if (from) return copyOf(from)
+      if (from) return copyOf(from, start)
       if (example) return ofExample(await body(api.GET("/api/v1/examples")), example)
       return { text: EMPTY, code: null }
     },
@@ -40,13 +40,14 @@ export function useBeginning(from: string | null, example: string | null) {
 }
 
 /** It begins with the text that was sent, comments and all, where there is one; and with a name that no job has yet. */
-async function copyOf(id: string): Promise<Beginning> {
+async function copyOf(id: string, start: string | null): Promise<Beginning> {
   const [job, config] = await Promise.all([
     body(api.GET("/api/v1/jobs/{id}", { params: { path: { id } } })),
     body(api.GET("/api/v1/jobs/{id}/config", { params: { path: { id } } })),
   ])
   const sent = config.source === null ? await inShort(job.spec) : withOverrides(config.source, config.overrides)
-  const text = withNextName(sent, await namesLike(job.name))
+  const named = withNextName(sent, await namesLike(job.name))
+  const text = start ? withOverrides(named, [`start_from=${JSON.stringify({ job: id, checkpoint: start })}`]) : named
   if (!job.bundle) return { text, code: null }
   const { files } = await body(api.GET("/api/v1/bundles/{hash}", { params: { path: { hash: job.bundle } } }))
   return { text, code: { hash: job.bundle, origin: `the code of ${job.name}`, files } }

@@ -1,9 +1,10 @@
 import { ActionIcon, Button, Group, Menu } from "@mantine/core"
-import { IconChartLine, IconCopyPlus, IconDots, IconPlayerStop, IconRoute, IconTrash } from "@tabler/icons-react"
+import { IconChartLine, IconCopyPlus, IconDots, IconPlayerStop, IconPlayerTrackNext, IconRoute, IconTrash } from "@tabler/icons-react"
 import { useRef, useState, type RefObject } from "react"
 import { Link, useNavigate } from "react-router"
 import type { Job } from "@/client"
 import { ConfirmDialog } from "@/components/buttons/ConfirmDialog"
+import { useMetricNames } from "@/hooks/charts/useMetricNames"
 import { useDeleteJob, useStopJob } from "@/hooks/job/useJob"
 import { hasEnded } from "@/lib/status"
 import { STEPS } from "@/lib/tour/stops"
@@ -14,6 +15,7 @@ export function JobActions({ job }: { job: Job }) {
   /** An item that was picked before the job ended asks for nothing else afterwards. */
   const [asked, ask] = useState<"stop" | "delete" | null>(null)
   const button = useRef<HTMLButtonElement>(null)
+  const start = useStartPoint(job)
   const dialog = { job, returnTo: button, onClose: () => ask(null) }
   return (
     <Group gap="xs" wrap="nowrap">
@@ -27,6 +29,9 @@ export function JobActions({ job }: { job: Job }) {
           </ActionIcon>
         </Menu.Target>
         <Menu.Dropdown>
+          <Menu.Item component={Link} to={`/jobs/new?from=${job.id}&start=${start}`} leftSection={<IconPlayerTrackNext size={16} />}>
+            Continue from its {start === "final" ? "final model" : "last checkpoint"}
+          </Menu.Item>
           <Menu.Item component={Link} to={`/compare?jobs=${job.id}`} leftSection={<IconChartLine size={16} />}>
             Compare with other jobs
           </Menu.Item>
@@ -48,6 +53,12 @@ export function JobActions({ job }: { job: Job }) {
       <DeleteDialog {...dialog} opened={asked === "delete"} />
     </Group>
   )
+}
+
+/** The model that a new job continues from. A job that did not succeed has no final model, and a final one has no rows of embedding tables. */
+function useStartPoint({ status }: Job): "final" | "last" {
+  const hasTables = useMetricNames().data.includes("table/rows")
+  return status === "succeeded" && !hasTables ? "final" : "last"
 }
 
 interface DialogProps {
