@@ -36,12 +36,12 @@ MAX_STOPS = 250
 @pytest.fixture(scope="module")
 def jobs(client: Client) -> list[Job]:
     first = submit_slow(client, name="keyed", steps=40)
-    return [client.wait(job.id, timeout=120) for job in (first, submit_slow(client, name="keyed-too", steps=30))]
+    return [client.wait(job.id, timeout=120) for job in (first, submit_slow(client, name="keyed-too", steps=120))]
 
 
 PAGES = {
     "metrics": ("/jobs/{0}/metrics", "Training loss"),
-    "staleness": ("/jobs/{0}/staleness", "Excess loss against staleness"),
+    "staleness": ("/jobs/{1}/staleness", "Excess loss against staleness"),
     "compare": ("/compare?jobs={0},{1}&metric=train/loss&target=0.5", "Training loss"),
 }
 WALKS = {**PAGES, "found": ("/jobs/{0}/metrics?q=loss", "Training loss")}

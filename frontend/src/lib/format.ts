@@ -9,7 +9,7 @@ export function formatNumber(value: number | null | undefined, digits = 3): stri
   if (value === null || value === undefined) return NONE
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "NaN" : value > 0 ? "∞" : "−∞"
   const size = Math.abs(value)
-  if (size !== 0 && size < 0.001) return value.toExponential(digits - 1).replace(/\.?0+e/, "e")
+  if (size !== 0 && size < 0.001) return value.toExponential(Math.max(0, digits - 2))
   if (size < 10_000) return size >= 1000 ? value.toFixed(0) : String(Number(value.toPrecision(digits)))
   return compactly(digits).format(value).replace("K", "k")
 }

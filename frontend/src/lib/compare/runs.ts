@@ -1,4 +1,4 @@
-import { formatNumber, NONE } from "@/lib/format"
+import { formatFigure, NONE } from "@/lib/format"
 import { allPaths, fieldText } from "./fields"
 import type { Compared } from "./groups"
 import { resultsOf } from "./results"
@@ -31,7 +31,7 @@ interface SummedMetric {
 /** The last and the best value of the metric, the results of the jobs, and all settings. A metric of which no value is better has no best. */
 export function runFields(jobs: readonly Compared[], { title, better, of }: SummedMetric, now: number): RunField[] {
   const metric = (key: string, label: string, which: keyof MetricSummary): RunField => ({
-    key, label, group: "Results", of: ({ job }) => of.get(job.id)?.[which] ?? null, format: formatNumber,
+    key, label, group: "Results", of: ({ job }) => of.get(job.id)?.[which] ?? null, format: formatFigure,
   })
   const results = resultsOf(jobs.map(({ job }) => job))
   return [

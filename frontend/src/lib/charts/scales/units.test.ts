@@ -3,7 +3,7 @@ import { axisTitle, sayValue, valueUnit, writeTick, writeValue } from "./units"
 
 it.each([
   ["s", 0.07, 0.0004, "0.4 ms", "0.4 ms", "Wait time, ms"],
-  ["s", 3, 0.0004, "4e-4 s", "4e-4 s", "Wait time, s"],
+  ["s", 3, 0.0004, "4.0e-4 s", "4.0e-4 s", "Wait time, s"],
   ["bytes", 345_000_000, 348_000_000, "348 MB", "348 MB", "Wait time, MB"],
   ["share", 0.98, 0.98, "98 %", "98 %", "Wait time, %"],
   ["share", 97.2, 97.2, "97.2", "97.2", "Wait time"],

@@ -31,7 +31,7 @@ export function UpdatesPanel({ by }: { by: GroupedBy }) {
   const [shown, show] = useState("map")
   const nothing = useNothing()
   const { data, ...asked } = useUpdates(job, { what, layer: layer === ALL ? null : layer, rank: rank === ALL ? null : Number(rank), by })
-  if (!job.spec.update_histograms) return <Panel wide title="Updates by layer">{HOW_TO}</Panel>
+  if (!job.spec.update_histograms) return <Panel wide title="Updates by layer" subtitle="Magnitudes and norms of gradients and updates, against the staleness of their push">{HOW_TO}</Panel>
   return (
     <Panel
       wide
