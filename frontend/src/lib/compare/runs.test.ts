@@ -16,8 +16,8 @@ const find = (key: string, better: "higher" | "lower" = "lower") => fields(bette
 const order = (key: string, descending: boolean) => sortedRuns(jobs, find(key), descending).map(({ label }) => label).join("")
 
 it("has the best value from the side that is better, and none where no side is", () => {
-  expect(jobs.map((job) => valueText(find("best"), job))).toEqual(["1", "2", "–"])
-  expect(jobs.map((job) => valueText(find("best", "higher"), job))).toEqual(["9", "8", "–"])
+  expect(jobs.map((job) => valueText(find("best"), job))).toEqual(["1.00", "2.00", "–"])
+  expect(jobs.map((job) => valueText(find("best", "higher"), job))).toEqual(["9.00", "8.00", "–"])
   expect(find("last").label).toBe("Last eval loss")
   expect(fields("neither").some(({ key }) => key === "best")).toBe(false)
 })
