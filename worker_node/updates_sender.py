@@ -62,8 +62,9 @@ class UpdatesSender:
             except GradstreamError as error:
                 self._lose(len(batch), str(error))
                 continue
-            except Exception:  # of this thread nothing else would tell
+            except Exception as error:  # nothing else would report what this thread raises
                 log.exception("update samples are not stored")
+                self._lose(len(batch), repr(error))
                 continue
             if outcome.dropped:
                 self._is_full = True

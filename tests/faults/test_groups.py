@@ -31,7 +31,7 @@ WINDOWED: dict[str, Any] = {**FIELDS, "strategy": {"name": "local_sgd", "lr": 0.
 DEEP = {"entrypoint": "deep:Deep"}
 """The workload that has blocks."""
 STATISTICS = {"3.running_mean", "3.running_var", "3.num_batches_tracked"}
-"""Of its BatchNorm."""
+"""Buffers of the BatchNorm layer."""
 
 
 def roles(servers: int = 2, peers: int = 2, axis: str = "replicate") -> dict[str, Any]:
