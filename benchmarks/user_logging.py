@@ -38,16 +38,16 @@ from gradstream.user_logging.posted import MediaOutcome
 from gradstream.wire import plane
 from gradstream.wire.redis.client import connect
 from gradstream.wire.telemetry.reporter import Reporter
-from worker_node import media_sender
 from worker_node.logged_report import LoggedReport
-from worker_node.media_sender import MediaSender
+from worker_node.senders import background
+from worker_node.senders.media import MediaSender
 
 AIM = 0.01
 SCALARS, BATCH = 10, 128
 NAMES = [(f"tensor-{number}", f"number-{number}") for number in range(SCALARS // 2)]
 STRETCH = 25
 """Mini-batches of a stretch."""
-_SENT_WITHIN = 3 * media_sender.EVERY
+_SENT_WITHIN = 3 * background.INTERVAL
 """Seconds after a stretch in which its media are encoded, and which take no processor time themselves."""
 HISTOGRAM_EVERY, IMAGE_EVERY = 10, 100
 """Mini-batches between two of each. A stretch with media has as many as between two images."""

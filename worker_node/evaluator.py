@@ -37,7 +37,7 @@ from worker_node import setup
 from worker_node.evaluated_rows import find_keys
 from worker_node.evaluator_link import EvaluatorLink
 from worker_node.logged_report import LoggedReport
-from worker_node.media_sender import MediaSender
+from worker_node.senders.media import MediaSender
 from worker_node.settings import WorkerSettings
 
 log = logging.getLogger(__name__)

@@ -34,11 +34,11 @@ from gradstream.updates.sampler import UpdateSampler
 from gradstream.wire.telemetry.reporter import Reporter
 from gradstream.wire.transport.retransmissions import Retransmissions
 from worker_node import setup
-from worker_node.media_sender import MediaSender
 from worker_node.recording import environment_recorded, record_parameters, tensors_recorded
 from worker_node.report import WorkerReport
+from worker_node.senders.media import MediaSender
+from worker_node.senders.updates import UpdatesSender
 from worker_node.settings import WorkerSettings
-from worker_node.updates_sender import UpdatesSender
 
 log = logging.getLogger(__name__)
 

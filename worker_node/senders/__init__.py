@@ -1,0 +1,1 @@
+"""Threads that send what a process logs or measures into the store, while it trains on."""
