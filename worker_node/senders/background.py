@@ -54,4 +54,4 @@ class BackgroundSender(ABC, Generic[Item]):
 
     @abstractmethod
     def _send_batch(self) -> None:
-        """Take some items from the queue and send them. What it raises is logged."""
+        """Take some items from the queue and send them. The log has what it raises."""
