@@ -66,6 +66,20 @@ it("opens the page anew where the server has the part and the browser does not f
   expect(reloads).toBe(1)
 })
 
+it("opens the page anew where an import does not end, and says so where that did not help", async () => {
+  const pending = () => new Promise<never>(() => undefined)
+  void loadPart(pending, reload)
+  await vi.advanceTimersByTimeAsync(15_000)
+  expect(reloads).toBe(0)
+  await vi.advanceTimersByTimeAsync(10_000)
+  expect(reloads).toBe(1)
+  await open()
+  const part = expect(loadPart(pending, reload)).rejects.toThrow("did not send a part of the page within 20 s")
+  await vi.advanceTimersByTimeAsync(25_000)
+  await part
+  expect(reloads).toBe(1)
+})
+
 it("says what is wrong with a part that a page opened anew cannot have either", async () => {
   void loadPart(missing, reload)
   await vi.advanceTimersByTimeAsync(1000)

@@ -7,6 +7,8 @@
 
 const RETRY_MS = [250, 500, 1000, 2000, 4000, 8000]
 const TIMEOUT_MS = 10_000
+/** A browser may leave an import pending for ever, and an import of the same part then waits with it. */
+const IMPORT_TIMEOUT_MS = 20_000
 const RELOADED_FOR = "gradstream.reloaded-for"
 const REOPENED_AT = "gradstream.reopened-at"
 /** A page that was opened anew and fails again within this time is broken, not cut off. */
@@ -19,18 +21,21 @@ const own = versionOf(document)
 /** The document has just come from the server, which need not be asked before the first import. */
 let justOpened = true
 
+class PartTimeout extends Error {}
+
 /**
  * The module that `load` imports. While the server cannot be reached, it waits. A server that has another version no longer has the files of this one:
  * then `reload` is called, once for each version. It is also called, once a minute at most, where the server has this version and the
- * browser does not fetch the part again. Rejects if that did not help either.
+ * browser does not fetch the part again, or does not end its import. Rejects if that did not help either.
  */
 export async function loadPart<T>(load: () => Promise<T>, reload: () => void = () => window.location.reload()): Promise<T> {
   let failed = false
   for (let waits = 0; ; waits++) {
     if (await isReached()) {
       try {
-        return await load()
+        return await withTimeout(load())
       } catch (error) {
+        failed ||= error instanceof PartTimeout
         const served = await servedVersion()
         if (served !== null && (served === own ? failed && isFirstForLong() : isFirstFor(served))) {
           reload()
@@ -47,6 +52,14 @@ export async function loadPart<T>(load: () => Promise<T>, reload: () => void = (
 /** Imports a part that will be wanted soon, if the server is there. If not, `loadPart` imports it when it is wanted. */
 export async function preparePart(load: () => Promise<unknown>): Promise<void> {
   if (await isReached()) await load().catch(() => undefined)
+}
+
+async function withTimeout<T>(part: Promise<T>): Promise<T> {
+  let timer = 0
+  const timeout = new Promise<never>((_, reject) => {
+    timer = window.setTimeout(() => reject(new PartTimeout(`The server did not send a part of the page within ${IMPORT_TIMEOUT_MS / 1000} s.`)), IMPORT_TIMEOUT_MS)
+  })
+  return Promise.race([part, timeout]).finally(() => window.clearTimeout(timer))
 }
 
 async function isReached(): Promise<boolean> {
