@@ -9,6 +9,7 @@ from gradstream import metrics
 from gradstream.center.entries import Push
 from gradstream.center.positions import taken_at
 from gradstream.group.problem import GroupProblem
+from gradstream.input.data import Lag
 from gradstream.input.overlap import Overlap
 from gradstream.model.core_share import physical_cores
 from gradstream.model.problem import ModelProblem
@@ -51,7 +52,7 @@ class WorkerReport:
         self._told_on_core = -math.inf
         self._peers = PeerReport(reporter, order, problem, settings.peers_every) if isinstance(problem, GroupProblem) else None
         self._logged, self._media = LoggedReport(reporter, problem.logged, order.rank), media
-        self._lag: tuple[int, int, tuple[int, ...]] = -1, 0, ()
+        self._lag = Lag(-1, 0, (), is_unreachable=False)
         """As last reported."""
 
     def data(self, overlap: Overlap | None) -> None:
@@ -117,10 +118,12 @@ class WorkerReport:
         lag = self._problem.lag(self._w.t)
         if lag is None or lag == self._lag:
             return
-        if lag[2] != self._lag[2]:
-            self._reporter.point(metrics.LEADERLESS, len(lag[2]), rank=self._rank, step=min(lag[2], default=0))
-        self._lag, (behind, late, _) = lag, lag
-        values = {metrics.BEHIND: behind} | ({metrics.LATE_FILES: late} if late and self._rank == 0 else {})
+        if lag.leaderless != self._lag.leaderless:
+            self._reporter.point(metrics.LEADERLESS, len(lag.leaderless), rank=self._rank, step=min(lag.leaderless, default=0))
+        if lag.is_unreachable != self._lag.is_unreachable:
+            self._reporter.point(metrics.UNREACHABLE, int(lag.is_unreachable), rank=self._rank)
+        self._lag = lag
+        values = {metrics.BEHIND: lag.behind} | ({metrics.LATE_FILES: lag.late} if lag.late and self._rank == 0 else {})
         place = {"step": self._w.t, "samples": self._link.samples, "version": self._link.version}
         self._reporter.points(values, rank=self._rank, **place)
 

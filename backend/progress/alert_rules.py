@@ -160,7 +160,7 @@ RULES: tuple[AlertRule, ...] = (
     AlertRule(_find_evaluation_faults, _describe_evaluation),
     AlertRule(_find_late_files, _describe_sentences),
     AlertRule(lambda kept: kept.exports.alerts(), _describe_sentences, resolutions=lambda kept: kept.exports.resolutions()),
-    AlertRule(lambda kept: kept.leaderless.alerts(), _describe_sentences, resolutions=lambda kept: kept.leaderless.resolutions()),
+    AlertRule(lambda kept: kept.source.alerts(), _describe_sentences, resolutions=lambda kept: kept.source.resolutions()),
     AlertRule(lambda kept: kept.passes.alerts(), _describe_sentences, resolutions=lambda kept: kept.passes.resolutions()),
     AlertRule(lambda kept: kept.tables.full, _describe_full_machines, resolutions=lambda kept: kept.tables.resolutions()),
     AlertRule(_find_slow, _describe_slow, resolutions=lambda kept: alerts.slow_resolutions(kept.slow)),

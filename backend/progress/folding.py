@@ -12,7 +12,7 @@ from backend.progress.state import Folded
 from gradstream import metrics
 from gradstream.metrics import Point
 from gradstream.process.order import label_of
-from gradstream.progress import alerts, pass_alerts, table_alerts
+from gradstream.progress import alerts, pass_alerts, source_alerts, table_alerts
 from gradstream.progress.exchange import FIGURES
 from gradstream.progress.remaining import TAKEN as REMAINING
 from gradstream.user_logging.names import GROUP
@@ -38,7 +38,6 @@ _TAKEN = frozenset(
         metrics.COMPARED_ROWS,
         metrics.SHARED_ROWS,
         metrics.LATE_FILES,
-        metrics.LEADERLESS,
         metrics.EXPORTS_FAILED,
     )
 )
@@ -48,11 +47,11 @@ _COUNTS = {
     metrics.MEDIA_DROPPED.name: "media_dropped",
 }
 """Fields with the last count of each process, by metric."""
-_WATCHED = pass_alerts.TAKEN | table_alerts.TAKEN
+_WATCHED = pass_alerts.TAKEN | table_alerts.TAKEN | source_alerts.TAKEN
 
 
 _COUNTED = ("samples", "version", "loss", "not_finite", "throughput", "remaining", "done", "figures", "passes")
-_OF_ATTEMPT = (*_COUNTED, "slow", "hanging", "waits_for", "exports", "leaderless", "tables", "rows_beyond")
+_OF_ATTEMPT = (*_COUNTED, "slow", "hanging", "waits_for", "exports", "source", "tables", "rows_beyond")
 """Fields that begin anew with an attempt."""
 
 
@@ -96,6 +95,7 @@ def _take_batch(new: Folded, source: str, points: Sequence[Point], at: float) ->
         elif point.name in _WATCHED:
             new.passes.take(point)
             new.tables.take(label_of(source), point)
+            new.source.take(point)
         elif point.name in FIGURES:
             new.figures.take(source, point)
         elif point.name in _COUNTS:
@@ -142,8 +142,6 @@ def _take(new: Folded, point: Point) -> None:
             new.late_files = int(point.value)
         case metrics.EXPORTS_FAILED.name:
             new.exports.take(point)
-        case metrics.LEADERLESS.name:
-            new.leaderless.take(point)
         case _:
             _take_result(new, point)
 

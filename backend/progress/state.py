@@ -17,7 +17,7 @@ from gradstream.progress.exchange import Figures
 from gradstream.progress.export_alerts import FailedExports
 from gradstream.progress.process_summary import ProcessSummaries
 from gradstream.progress.remaining import Remaining
-from gradstream.progress.topic_alerts import LeaderlessPartitions
+from gradstream.progress.source_alerts import SourceTrouble
 
 _LONGEST_STORE = 3600.0
 """Seconds."""
@@ -56,7 +56,8 @@ class Folded(BaseModel):
     passes: pass_alerts.PassWatch = Field(default_factory=pass_alerts.PassWatch)
     """The last passes over the data of this attempt."""
     exports: FailedExports = Field(default_factory=FailedExports)
-    leaderless: LeaderlessPartitions = Field(default_factory=LeaderlessPartitions)
+    source: SourceTrouble = Field(default_factory=SourceTrouble)
+    """The stream or topic that the job follows."""
     tables: table_alerts.TableWatch = Field(default_factory=table_alerts.TableWatch)
     """The memory of this attempt's embedding tables."""
     starved: dict[int, int] = Field(default_factory=dict)

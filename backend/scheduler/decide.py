@@ -222,9 +222,9 @@ def _take_checkpoint(now: Situation) -> Step | None:
 
 def _ask_for_export(now: Situation) -> Step | None:
     """Ask for the next export when it is due. The one under way is committed, abandoned, or has failed first. By passes, servers
-    make them without a request."""
+    make them without a request. None is due while the model does not change, as in a night without data."""
     every = now.spec.export.seconds if now.spec.export else None
-    if every is None or now.final_checkpoint or not now.is_training:
+    if every is None or now.final_checkpoint or now.export_is_current or not now.is_training:
         return None
     if now.export_under_way:
         every = max(every, EXPORT_TIMEOUT) if now.export_retry_delay is None else now.export_retry_delay

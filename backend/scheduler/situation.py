@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 
 from backend.artifacts import exports
 from backend.artifacts import service as artifacts
+from backend.artifacts.models import ExportRow
 from backend.db import now
 from backend.jobs import repository as job_rows
 from backend.jobs import service as jobs
@@ -23,6 +24,7 @@ from gradstream.api.statuses import AttemptStatus, JobStatus, ProcessStatus
 from gradstream.center.entries import FINAL_CHECKPOINT
 from gradstream.process.exits import FAILED_STARTS, GOOD, UNCHARGED, ExitReason
 from gradstream.process.order import Role, plane_id
+from gradstream.process.saving.exports import ExportManifest
 from gradstream.spec import JobSpec, shard_count
 
 SHARDED = "sharded"
@@ -78,6 +80,8 @@ class Situation:
     since_export_request: float = 0.0
     """Seconds since an export of this attempt was asked for, or since it runs."""
     export_under_way: bool = False
+    export_is_current: bool = False
+    """The newest export is committed, and has the newest version of the center that was reported."""
     export_retry_delay: float | None = None
     """Seconds from the request of an export that a server could not store to the next one; None: the newest has not failed."""
     to_store: float = 0.0
@@ -132,10 +136,18 @@ def load(session: Session, job: JobRow) -> Situation:
         model=artifacts.has_model(session, job.id, job.attempt),
         since_export_request=since(export.asked_at if export else attempt.running_at if attempt else None),
         export_under_way=export is not None and export.committed_at is None,
+        export_is_current=_is_current(export, job),
         export_retry_delay=failed_exports(job.progress, job.attempt).retry_delay(export.place) if export else None,
         to_store=seconds_to_store(job.progress),
         shards=_choice(session, job, rows),
     )
+
+
+def _is_current(export: ExportRow | None, job: JobRow) -> bool:
+    if export is None or export.manifest is None:
+        return False
+    reported = Folded.model_validate(job.progress)
+    return reported.attempt == job.attempt and ExportManifest.model_validate(export.manifest).exported.version >= reported.version
 
 
 def _choice(session: Session, job: JobRow, rows: Sequence[ProcessRow]) -> shard_count.ShardCount | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence, Sized
 from functools import partial
-from typing import Any, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 import torch
 from torch.utils.data import Dataset, IterableDataset
@@ -33,6 +33,19 @@ from gradstream.spec import JobSpec
 
 class DatasetTooSmall(Exception):
     """There is not at least one example for every worker."""
+
+
+class Lag(NamedTuple):
+    """How far a worker is behind the data that it follows, and which of it is out of reach."""
+
+    behind: int
+    """Its examples that are there and not trained yet."""
+    late: int
+    """Files that came too late to be read."""
+    leaderless: tuple[int, ...]
+    """Partitions of a topic without a leader."""
+    is_unreachable: bool
+    """The whole stream or topic."""
 
 
 class Feed(Protocol):
@@ -61,6 +74,10 @@ class FollowedFeed(Feed, Protocol):
     @property
     def leaderless(self) -> tuple[int, ...]:
         """Partitions of a topic that have been without a leader for some seconds."""
+
+    @property
+    def is_unreachable(self) -> bool:
+        """It has not answered for some seconds."""
 
     def has(self, position: int) -> bool:
         """Return whether this mini-batch is there. Looks for it if it was not. Raises: InvalidWorkload."""

@@ -276,6 +276,9 @@ EXPORTS_FAILED = define_metric("export/failed", "Failed exports", "exports", "Ex
 LEADERLESS = define_metric(
     "data/leaderless", "Leaderless partitions", "partitions", "Partitions of a followed topic without a leader, by worker", "lower"
 )
+UNREACHABLE = define_metric(
+    "data/unreachable", "Source out of reach", "1", "1 while a worker cannot reach the stream or topic that it follows", "lower"
+)
 LATE_FILES = define_metric(
     "data/late_files", "Late files", "files", "Files that came into a followed folder too late to be read", "lower"
 )

@@ -16,7 +16,7 @@ from gradstream.center.tables.payload import FoundRows, RowGradients, RowKeys
 from gradstream.errors import InvalidWorkload
 from gradstream.input import randomness
 from gradstream.input.ahead import BatchesAhead
-from gradstream.input.data import Batches
+from gradstream.input.data import Batches, Lag
 from gradstream.input.fetchers import FetcherLost
 from gradstream.input.prefetch import Prefetched
 from gradstream.model import ensemble, parts
@@ -159,10 +159,11 @@ class ModelProblem:
     def begins_pass(self, position: int) -> bool:
         return bool(self._batches.followed and self._batches.followed.begins_stretch(position))
 
-    def lag(self, position: int) -> tuple[int, int, tuple[int, ...]] | None:
-        """Return the examples that are there from here on, late files, leaderless partitions; None: the data is fixed."""
-        followed = self._batches.followed
-        return (followed.behind(position), len(followed.late), followed.leaderless) if followed else None
+    def lag(self, position: int) -> Lag | None:
+        """None: the data is fixed."""
+        if (feed := self._batches.followed) is None:
+            return None
+        return Lag(feed.behind(position), len(feed.late), feed.leaderless, feed.is_unreachable)
 
     def place(self) -> Place:
         return self._batches.followed.place() if self._batches.followed else ()

@@ -25,6 +25,8 @@ _NOTED_AT_ONCE = 100
 """Messages that one look for trouble takes at most."""
 _RETRY_INTERVAL = 2.0
 """Seconds between two attempts to reach brokers that are away."""
+_NOTED_AFTER = 10.0
+"""Seconds after which brokers that are away are out of reach."""
 _REFUSED = {
     "_AUTHENTICATION": "refuses the account; correct sasl.mechanism, sasl.username and sasl.password in settings",
     "TOPIC_AUTHORIZATION_FAILED": "may not be read by this account; it needs the operations Describe and Read on the topic",
@@ -62,6 +64,11 @@ class TopicConnection:
         """The last error of the client."""
         self._early: list[Message] = []
         """Messages that came while it was asked for that."""
+
+    @property
+    def is_unreachable(self) -> bool:
+        """Brokers have been away for more than some seconds."""
+        return self._away_since is not None and time.monotonic() > self._away_since + _NOTED_AFTER
 
     @property
     def may_look(self) -> bool:

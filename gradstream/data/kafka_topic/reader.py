@@ -68,6 +68,10 @@ class TopicReader:
         """Where the pieces that were taken end. Empty: nothing was read."""
         return self._place
 
+    @property
+    def is_unreachable(self) -> bool:
+        return self._connection.is_unreachable
+
     def go_to(self, place: Place) -> None:
         """Go on where an earlier incarnation was. Before the first read."""
         self._resumed = self._place = place

@@ -35,6 +35,8 @@ FIRST_REPLY_TIMEOUT, AWAY_TIMEOUT = 30.0, 600.0
 """Seconds for which a Redis may be away: before its first reply, and after it."""
 _RETRY_INTERVAL = 2.0
 """Seconds between two attempts to reach a Redis that is away."""
+_NOTED_AFTER = 10.0
+"""Seconds after which a Redis that is away is out of reach: one that restarts is back before."""
 _AWAY = (ConnectionError, TimeoutError, BusyLoadingError, ClusterDownError, MasterDownError, TryAgainError)
 _EMPTY = {"entries-added": 0, "length": 0, "max-deleted-entry-id": b"0-0", "first-entry": None}
 
@@ -68,6 +70,11 @@ class StreamConnection:
         """When Redis answered last, and was asked last."""
         self._away_since: float | None = None
         self._noted = False
+
+    @property
+    def is_unreachable(self) -> bool:
+        """Redis has been away for more than some seconds."""
+        return self._away_since is not None and time.monotonic() > self._away_since + _NOTED_AFTER
 
     def may_look(self, due: float) -> bool:
         """Return whether that time has come. A Redis that is away is tried less often."""

@@ -42,6 +42,10 @@ class StreamReader:
         """Entries that were ever added, as last seen; None: Redis has not answered yet."""
         return self._connection.added
 
+    @property
+    def is_unreachable(self) -> bool:
+        return self._connection.is_unreachable
+
     def resume(self, place: StreamPlace) -> None:
         """Go on behind an entry that an earlier incarnation has taken."""
         self.place = place

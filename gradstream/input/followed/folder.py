@@ -25,6 +25,7 @@ class Followed:
     thread_safe = False
     takes_in_turn = False
     leaderless: tuple[int, ...] = ()
+    is_unreachable = False
 
     def __init__(self, dataset: FollowedFolder, spec: JobSpec, rank: int, batching: Batching = PLAIN) -> None:
         """Raises: InvalidWorkload."""

@@ -32,6 +32,10 @@ class FollowedStream(CountedPasses):
         self._ahead: dict[int, StreamPlace] = {}
         """The same of those that were taken and are not trained yet, by position."""
 
+    @property
+    def is_unreachable(self) -> bool:
+        return self._reader.is_unreachable
+
     def has(self, position: int) -> bool:
         """Return whether this mini-batch, and the rest of its round, is there. Raises: InvalidWorkload."""
         number, reader = self._number(position), self._reader

@@ -31,6 +31,10 @@ class FollowedTopic(CountedPasses):
     def leaderless(self) -> tuple[int, ...]:
         return self._reader.leaders.missing
 
+    @property
+    def is_unreachable(self) -> bool:
+        return self._reader.is_unreachable
+
     def has(self, position: int) -> bool:
         """Return whether this mini-batch, and the rest of its round, is there. Raises: InvalidWorkload."""
         self._check_place(position)

@@ -11,7 +11,6 @@ from gradstream.gate import Gate
 from gradstream.metrics import (
     COMPARED_ROWS,
     LATE_FILES,
-    LEADERLESS,
     LOG_DROPPED,
     MEDIA_DROPPED,
     RETRANSMISSIONS,
@@ -27,8 +26,8 @@ from gradstream.progress.evaluation_alerts import late_files_sentence, not_finit
 from gradstream.progress.pass_alerts import PassWatch
 from gradstream.progress.process_summary import ProcessSummaries
 from gradstream.progress.remaining import Remaining
+from gradstream.progress.source_alerts import SourceTrouble
 from gradstream.progress.table_alerts import TableWatch
-from gradstream.progress.topic_alerts import LeaderlessPartitions
 
 _Key = tuple[object, ...]
 """Kind and subject of an alert, and what else makes it another one."""
@@ -65,7 +64,7 @@ class RunAlerts:
         self._slow: dict[int, float] = {}
         self._dropping: list[str] = []
         self._remaining, self._summaries, self._passes = Remaining(), ProcessSummaries(), PassWatch()
-        self._tables, self._leaderless = TableWatch(), LeaderlessPartitions()
+        self._tables, self._source = TableWatch(), SourceTrouble()
         self._rows_beyond: dict[str, int] = {}
 
     @property
@@ -98,8 +97,8 @@ class RunAlerts:
             self._raise(("passes", kind), sentence)
         for label in self._tables.full:
             self._raise(("tables", label), self._tables.sentence(label))
-        for which, sentence in self._leaderless.alerts().items():
-            self._raise(("leaderless", "", which), sentence)
+        for key, sentence in self._source.alerts().items():
+            self._raise(("source", *key), sentence)
         for label, rows in self._rows_beyond.items():
             if rows:
                 self._raise(("disk", label), full_disk.sentence(label, rows))
@@ -123,13 +122,14 @@ class RunAlerts:
         """Speeds and shares begin anew with an attempt; what was raised stays."""
         if attempt != self._summaries.attempt:
             self._slow, self._remaining, self._passes, self._tables = {}, Remaining(), PassWatch(), TableWatch()
-            self._leaderless, self._rows_beyond, self._lasting = LeaderlessPartitions(), {}, {}
+            self._source, self._rows_beyond, self._lasting = SourceTrouble(), {}, {}
 
     def _take_point(self, source: str, point: Point) -> None:
         self._remaining.take(point)
         if math.isfinite(point.value):
             self._passes.take(point)
             self._tables.take(source.rpartition(".")[0], point)
+            self._source.take(point)
         if point.name.startswith("eval/") and not math.isfinite(point.value):
             self._raise_once(("evaluation", point.name), not_finite_sentence(point.name, point.samples))
         elif point.name == STARVED.name:
@@ -142,8 +142,6 @@ class RunAlerts:
         elif sentence := _OF_PROCESSES.get(point.name):
             who = source.rpartition(".")[0] or source
             self._raise_once((point.name, who), sentence(who))
-        elif point.name == LEADERLESS.name:
-            self._leaderless.take(point)
         elif point.name == ROWS_BEYOND.name:
             self._rows_beyond[source.rpartition(".")[0]] = int(point.value)
         elif point.name == COMPARED_ROWS.name:
@@ -162,7 +160,7 @@ class RunAlerts:
 
     def _raise_once(self, key: _Key, sentence: str) -> None:
         if key not in self._raised:
-            self._raise(key, sentence)
+            self._raise(("source", *key), sentence)
 
     def _raise(self, key: _Key, sentence: str) -> None:
         """Reword the alert of this key, or raise it: for the first time, or anew after it was over."""
@@ -177,7 +175,7 @@ class RunAlerts:
             "slow": alerts.slow_resolutions(self._slow),
             "passes": self._passes.resolutions(),
             "tables": self._tables.resolutions(),
-            "leaderless": self._leaderless.resolutions(),
+            "source": self._source.resolutions(),
             "disk": full_disk.resolutions(self._rows_beyond),
         }
         still: dict[_Key, str] = {(kind, subject): sentence for kind, found in kinds.items() for subject, sentence in found.items()}

@@ -15,7 +15,7 @@ import pytest
 from backend.platform import Platform
 from backend.scheduler.controller import Controller
 from gradstream.center.entries import Committed, Entry, ExportModel
-from gradstream.metrics import EXPORTS_FAILED, Point
+from gradstream.metrics import EXPORTS_FAILED, LOSS, Point
 from gradstream.process.exits import ExitReason
 from gradstream.process.order import plane_id
 from gradstream.process.saving.exports import DENSE, ExportManifest
@@ -219,6 +219,13 @@ def test_what_a_process_may_store(running: Running) -> None:
     assert agent.put("server-0", rows, b"other").status_code == 409
 
 
+def report(platform: Platform, job: Running, batch: int, point: Point) -> None:
+    """As a server does."""
+    fields: Any = {"source": "server-0.0", "batch": batch, "points": records.pack_points([point])}
+    platform.plane.xadd(keys.metrics(plane_id(UUID(job.id), 1)), fields)
+    job.controller.run_once()
+
+
 def test_exports_are_asked_for_when_they_are_due(
     api: httpx.Client, agent: Agent, controller: Controller, platform: Platform, tmp_path: Path
 ) -> None:
@@ -237,6 +244,27 @@ def test_exports_are_asked_for_when_they_are_due(
     eventually(lambda: asked() == [True, False], "the second export")
 
 
+def test_no_export_is_due_while_the_model_stays_as_it_is(
+    api: httpx.Client, agent: Agent, controller: Controller, platform: Platform, tmp_path: Path
+) -> None:
+    job = Running(api, agent, controller, tmp_path, export={"every": "1s"})
+    agent.put("worker-0", "tensors.safetensors", b"tensors")
+
+    def asked() -> int:
+        controller.run_once()
+        return sum(isinstance(entry, ExportModel) for entry in log(job, platform))
+
+    report(platform, job, 1, Point(LOSS.name, 0, 1, 10, 7, time.time(), 0.5))
+    eventually(lambda: asked() == 1 or None, "the first export")
+    store(job, 1, None, version=7)
+    time.sleep(1.1)  # longer than `every`
+    assert asked() == 1, "it has version 7 already"
+    assert ask(job).status_code == 202, "a user gets one nevertheless"
+    store(job, 2, 1, version=7)
+    report(platform, job, 2, Point(LOSS.name, 0, 2, 20, 8, time.time(), 0.5))
+    eventually(lambda: asked() == 3 or None, "an export of version 8")
+
+
 def test_an_export_that_a_server_cannot_store_is_followed_by_another_soon(
     api: httpx.Client, agent: Agent, controller: Controller, platform: Platform, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -247,15 +275,8 @@ def test_an_export_that_a_server_cannot_store_is_followed_by_another_soon(
         controller.run_once()
         return sum(isinstance(entry, ExportModel) for entry in log(job, platform))
 
-    def report(place: int, failures: int) -> None:
-        """As the server does."""
-        point = Point(EXPORTS_FAILED.name, 0, place, 0, 0, time.time(), failures)
-        fields: Any = {"source": "server-0.0", "batch": place, "points": records.pack_points([point])}
-        platform.plane.xadd(keys.metrics(plane_id(UUID(job.id), 1)), fields)
-        controller.run_once()
-
     eventually(lambda: asked() == 1 or None, "the first export")
-    report(1, failures=1)
+    report(platform, job, 1, Point(EXPORTS_FAILED.name, 0, 1, 0, 0, time.time(), 1))
     time.sleep(1.1)  # longer than `every`
     assert asked() == 1, "10 s are not over"
     [found] = job.items("exports")

@@ -251,17 +251,22 @@ def test_a_topic_that_was_made_anew_with_as_many_messages_is_told_by_its_id(clic
     assert "is another one than" in eventually(said, "a look at the topic")
 
 
-def test_a_broker_that_goes_away_is_waited_for(clicks: Clicks, broker: KafkaBroker, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_broker_that_goes_away_is_waited_for(
+    clicks: Clicks, broker: KafkaBroker, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     caplog.set_level(logging.WARNING)
+    monkeypatch.setattr(connection, "_NOTED_AFTER", 0.5)
     one = clicks.feed()
     clicks.add(4)
     assert users(one) == [[0, 1, 2, 3]]
     broker.go_down()
     eventually(lambda: (not one.has(1) and "it is waited for up to 600 s" in caplog.text) or None, "a broker that is away")
+    eventually(lambda: one.is_unreachable or None, "a topic out of reach")
     broker.come_up()
     clicks.add(4)
     eventually(lambda: one.has(1) or None, "a broker that is back")
     assert users(one, 1) == [[4, 5, 6, 7]]
+    assert not one.is_unreachable
     assert "answers again after" in caplog.text
 
 

@@ -261,6 +261,7 @@ def test_a_redis_that_answers_again_is_read_on(
     redis_server: Callable[..., Redis], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connection, "READ_TIMEOUT", 0.2)
+    monkeypatch.setattr(connection, "_NOTED_AFTER", 0.0)
     clicks = Clicks(redis_server(tcp=True))
     one = clicks.feed()
     clicks.add(11)
@@ -268,7 +269,9 @@ def test_a_redis_that_answers_again_is_read_on(
     process = clicks.redis.info("server")["process_id"]
     os.kill(process, signal.SIGSTOP)
     try:
+        assert not one.is_unreachable
         assert not one.has(2), "the worker stays at the boundary"
+        assert one.is_unreachable
         assert "it is waited for up to 600 s" in caplog.text
     finally:
         os.kill(process, signal.SIGCONT)

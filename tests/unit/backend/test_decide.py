@@ -245,6 +245,7 @@ def test_exports_are_requested_one_at_a_time() -> None:
     often = replace(failed, spec=spec(export={"every": "5s"}))
     assert next_step(replace(often, since_export_request=19.0)) is None, "and later, if that is short"
     assert next_step(replace(due, spec=spec(export={}))) is None, "one at the end"
+    assert next_step(replace(due, export_is_current=True)) is None, "nothing has changed since"
     assert next_step(replace(due, spec=spec())) is None
     assert next_step(replace(due, final_checkpoint=True)) is None
     assert next_step(ended(ended(due, WORKER, ExitReason.DONE), OTHER, ExitReason.DONE)) is None

@@ -102,6 +102,26 @@ def failed(count: int, place: int = 0) -> list[tuple[str, list[Point]]]:
     return [("server-1.0", [Point(metrics.EXPORTS_FAILED.name, 1, place, 0, 0, 100.0, count)])]
 
 
+def test_a_source_out_of_reach_raises_one_alert_until_every_worker_reaches_it() -> None:
+    def unreachable(worker: int, is_so: bool) -> list[tuple[str, list[Point]]]:
+        return [(f"worker-{worker}.0", [Point(metrics.UNREACHABLE.name, worker, 0, 0, 0, 100.0, float(is_so))])]
+
+    one = fold({}, 1, unreachable(1, True), AT)
+    [raised] = new_alerts({}, one, lambda: BSP)
+    assert raised.sentence.startswith("Worker 1 cannot reach the stream or topic that the job follows. Workers wait up to 10 min")
+    both = fold(one, 1, unreachable(0, True), AT)
+    assert list(new_alerts(one, both, lambda: BSP)) == []
+    [shown_now] = shown(both, BSP).alerts
+    assert shown_now.startswith("Workers 0 and 1 cannot reach")
+    assert "The log of worker-0 has the address" in shown_now
+    half = fold(both, 1, unreachable(1, False), AT)
+    assert list(resolved_alerts(both, half)) == []
+    gone = fold(half, 1, unreachable(0, False), AT)
+    assert list(resolved_alerts(half, gone)) == ["Every worker reaches the stream or topic that the job follows."]
+    assert shown(gone, BSP).alerts == []
+    assert list(resolved_alerts(both, fold(both, 2, [], AT))) == [], "a new attempt begins anew, unjudged"
+
+
 def test_partitions_without_a_leader_raise_one_alert_until_they_are_back() -> None:
     def leaderless(worker: int, lowest: int, count: int) -> list[tuple[str, list[Point]]]:
         return [(f"worker-{worker}.0", [Point(metrics.LEADERLESS.name, worker, lowest, 0, 0, 100.0, count)])]

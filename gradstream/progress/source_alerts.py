@@ -1,0 +1,63 @@
+"""Alerts of a followed stream or topic: workers cannot reach it, or partitions have no leader. Pure."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, Field
+
+from gradstream import metrics
+from gradstream.metrics import Point
+
+TAKEN = frozenset({metrics.UNREACHABLE.name, metrics.LEADERLESS.name})
+"""Metrics that `take` looks at."""
+_REACHED = "Every worker reaches the stream or topic that the job follows."
+_LED = "Every partition of the followed topic has a leader again."
+
+
+class SourceTrouble(BaseModel):
+    """As the workers of one attempt reported last. Rows of Postgres hold its fields by name."""
+
+    unreached_by: list[int] = Field(default_factory=list)
+    """Workers that cannot reach it."""
+    leaderless: dict[int, tuple[int, int]] = Field(default_factory=dict)
+    """The lowest partition without a leader, and how many there are, by worker. Workers that see none are left out."""
+
+    def take(self, point: Point) -> None:
+        """The step of `data/leaderless` is the lowest such partition."""
+        if point.name == metrics.UNREACHABLE.name:
+            others = {rank for rank in self.unreached_by if rank != point.rank}
+            self.unreached_by = sorted(others | {point.rank} if point.value else others)
+        elif point.name == metrics.LEADERLESS.name:
+            self.leaderless.pop(point.rank, None)
+            if point.value:
+                self.leaderless[point.rank] = point.step, int(point.value)
+
+    def alerts(self) -> dict[tuple[str, str], str]:
+        """Return one sentence for all workers of each kind, by kind and partitions."""
+        found = {("unreachable", ""): unreachable_sentence(self.unreached_by)} if self.unreached_by else {}
+        if self.leaderless:
+            worker = min(self.leaderless)
+            lowest, count = self.leaderless[worker]
+            found["leaderless", f"{lowest} {count}"] = leaderless_sentence(worker, lowest, count)
+        return found
+
+    def resolutions(self) -> dict[str, str]:
+        """Return the sentence that says an alert is over, for each kind that there is."""
+        return ({"unreachable": _REACHED} if self.unreached_by else {}) | ({"leaderless": _LED} if self.leaderless else {})
+
+
+def unreachable_sentence(workers: list[int]) -> str:
+    who = f"Workers {', '.join(map(str, workers[:-1]))} and {workers[-1]}" if len(workers) > 1 else f"Worker {workers[0]}"
+    return (
+        f"{who} cannot reach the stream or topic that the job follows. Workers wait up to 10 min, or 30 s if it never answered. "
+        "Then the job fails. Start its Redis or its brokers again, or mend the network. The log of "
+        f"worker-{workers[0]} has the address and the reason."
+    )
+
+
+def leaderless_sentence(worker: int, lowest: int, count: int) -> str:
+    others = f" and {count - 1} more partitions" if count > 2 else " and another partition" if count == 2 else ""
+    return (
+        f"Partition {lowest}{others} of the followed topic {'has' if count == 1 else 'have'} no leader that answers. Workers wait "
+        f"up to 10 min, then the job fails. Bring the broker back, or elect another leader. The log of worker-{worker} has topic "
+        "and addresses."
+    )
