@@ -250,4 +250,4 @@ class ParquetTable:
         try:
             return ParquetFile(file, memory_map=True)
         except (ArrowException, OSError) as error:
-            raise InvalidWorkload(f"{file} is not a complete Parquet file: {error}; write it again") from error
+            raise InvalidWorkload(f"{file} is not a complete Parquet file: {str(error).rstrip('.')}; write it again") from error
