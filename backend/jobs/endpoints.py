@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query, Response, status
 
 from backend.db import SessionDep
 from backend.jobs import labels, service, waiting
-from backend.jobs.history_schemas import Attempts, Events, Processes
+from backend.jobs.history_schemas import Attempts, Events, Processes, UncommittedChanges
 from backend.jobs.label_schemas import JobEdit
 from backend.jobs.lists import bulk, listing, tables
 from backend.jobs.lists.asking import QueryDep
@@ -124,6 +124,12 @@ def events(
 ) -> Events:
     """The events of the job, oldest first."""
     return service.events(session, id, after, kind, limit)
+
+
+@router.get("/{id}/uncommitted", operation_id="listUncommittedChanges")
+def uncommitted_changes(id: UUID, session: SessionDep) -> UncommittedChanges:
+    """The submitted files that differed from the commit that the job's `origin` names."""
+    return service.uncommitted_changes(session, id)
 
 
 @router.get("/{id}/attempts", operation_id="listAttempts")

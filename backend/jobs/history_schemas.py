@@ -7,6 +7,7 @@ from datetime import datetime
 from pydantic import Field
 
 from backend.schemas import Schema
+from gradstream.api.code import UncommittedChange
 from gradstream.api.history import Event, Process
 from gradstream.api.statuses import AttemptStatus
 
@@ -29,6 +30,10 @@ class Attempt(Schema):
     ended_at: datetime | None
     resumed_from: CheckpointRef | None
     checkpoint: int | None = Field(description="Its last committed checkpoint")
+
+
+class UncommittedChanges(Schema):
+    items: list[UncommittedChange] = Field(description="By path; empty, too, where the client sent none")
 
 
 class Attempts(Schema):

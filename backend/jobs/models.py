@@ -54,6 +54,8 @@ class JobRow(Base):
     bundle: Mapped[str | None] = mapped_column(ForeignKey("bundles.hash"))
     origin: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
     """A `CodeOrigin`; None: the client sent none."""
+    uncommitted: Mapped[list[dict[str, Any]] | None] = mapped_column(JSONB(none_as_null=True), deferred=True)
+    """`UncommittedChange` for each file that differs from the commit; None: the client sent none."""
     started_from: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
     """A `StartedFrom`; None: it starts from no other job, or was submitted before this was kept."""
     strategy: Mapped[str]

@@ -13,13 +13,14 @@ from sqlalchemy.orm import Session
 from backend.away import REDIS
 from backend.db import after_commit
 from backend.jobs import feed, lifecycle, repository
-from backend.jobs.history_schemas import Attempt, Attempts, Events, Processes
+from backend.jobs.history_schemas import Attempt, Attempts, Events, Processes, UncommittedChanges
 from backend.jobs.models import JobRow, ProcessRow
 from backend.jobs.states import switch
 from backend.jobs.warnings import notes_on, warnings_of
 from backend.platform import Platform
 from backend.progress.summary import shown
 from backend.users.service import Caller
+from gradstream.api.code import UncommittedChange
 from gradstream.api.history import Event, Process
 from gradstream.api.jobs import Job, JobWarning
 from gradstream.api.statuses import ENDED, JobStatus
@@ -152,6 +153,11 @@ def events(session: Session, job_id: UUID, after: int, kinds: Sequence[EventKind
     find(session, job_id)
     rows = repository.events(session, job_id, after, kinds=kinds, limit=limit)
     return Events(items=[Event.model_validate(row) for row in rows])
+
+
+def uncommitted_changes(session: Session, job_id: UUID) -> UncommittedChanges:
+    """Raises: NotFound."""
+    return UncommittedChanges(items=[UncommittedChange.model_validate(each) for each in find(session, job_id).uncommitted or ()])
 
 
 def attempts(session: Session, job_id: UUID) -> Attempts:

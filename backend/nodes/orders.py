@@ -14,7 +14,7 @@ from backend.nodes.guard import guarded
 from backend.platform import Platform
 from backend.progress.state import hanging_processes
 from gradstream.api.statuses import AttemptStatus, ProcessStatus
-from gradstream.bundle.origin import CodeOrigin
+from gradstream.bundle.commit.origin import CodeOrigin
 from gradstream.process.order import PlaneAccess, ProcessOrder, StoreAccess, plane_id
 from gradstream.wire.plane import account
 

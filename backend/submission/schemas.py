@@ -9,9 +9,11 @@ from pydantic import Field, ValidationError, field_validator
 from backend.bundles.schemas import BundledWorkload
 from backend.schemas import Fault, Schema
 from gradstream import jobfile
+from gradstream.api.code import UncommittedChange
 from gradstream.api.jobs import JobWarning
 from gradstream.bundle import MAX_FILES
-from gradstream.bundle.origin import CodeOrigin
+from gradstream.bundle.commit import uncommitted
+from gradstream.bundle.commit.origin import CodeOrigin
 from gradstream.errors import InvalidJob, Mistake
 from gradstream.spec import JobSpec
 
@@ -21,6 +23,17 @@ BundleHash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 class GivenOrigin(CodeOrigin, frozen=True):
     """The client read it from the folder of code. It changes nothing of how the job runs, so the API ignores members of newer
     clients."""
+
+    uncommitted: list[UncommittedChange] | None = Field(
+        None, max_length=uncommitted.MOST_FILES, description="Files that differ from the commit; all users can read it"
+    )
+
+    @field_validator("uncommitted")
+    @classmethod
+    def _short(cls, given: list[UncommittedChange] | None) -> list[UncommittedChange] | None:
+        if sum(len(line) for each in given or () for line in each.lines or ()) > uncommitted.MOST_TEXT:
+            raise ValueError(f"has more than {uncommitted.MOST_TEXT:,} characters; leave `lines` of the longest files out")
+        return given
 
 
 class SubmitJob(Schema):

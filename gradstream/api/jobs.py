@@ -12,7 +12,7 @@ from gradstream.api import html
 from gradstream.api.base import ApiModel, DescribedAs, Known
 from gradstream.api.progress import Headway, Progress
 from gradstream.api.statuses import ENDED, JobStatus
-from gradstream.bundle.origin import CodeOrigin
+from gradstream.bundle.commit.origin import CodeOrigin
 from gradstream.spec import JobSpec
 from gradstream.spec.start import StartedFrom
 

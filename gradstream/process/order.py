@@ -8,7 +8,7 @@ from uuid import UUID
 
 from pydantic import BaseModel
 
-from gradstream.bundle.origin import CodeOrigin
+from gradstream.bundle.commit.origin import CodeOrigin
 from gradstream.spec import JobSpec
 
 Role = Literal["server", "worker", "evaluator"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import psutil
@@ -173,6 +174,23 @@ def test_checkpoints_and_files_and_the_job_file_against_another(
     files = page.get_by_role("navigation", name="Files")
     expect(files.get_by_role("button", name="slow.py")).to_have_attribute("aria-current", "true")
     expect(page.get_by_role("region", name="Text of slow.py")).to_contain_text("class Slow(")
+
+
+def test_changes_that_were_not_committed_stand_below_the_code(open_page: OpenPage, client: Client, tmp_path: Path) -> None:
+    folder = tmp_path / "repository"
+    shutil.copytree(WORKLOAD, folder)
+    who = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
+    for words in (("init", "-q"), ("add", "."), ("commit", "-q", "-m", "first")):
+        subprocess.run(("git", *who, *words), cwd=folder, check=True)
+    module = folder / "slow.py"
+    module.write_text(module.read_text() + "\nCHANGED = True\n")
+    (folder / "more.py").write_text("")
+    job = client.submit(slow_spec(name="uncommitted", steps=1), code=folder)
+    page = open_page(f"/jobs/{job.id}/code")
+    changes = page.get_by_role("region", name="Changes that were not committed")
+    expect(changes.get_by_role("region", name="Lines of slow.py")).to_contain_text("+CHANGED = True")
+    expect(changes.get_by_role("region", name="Difference of more.py")).to_contain_text("is not in the commit")
+    check_looks(page, "uncommitted")
 
 
 def test_the_checkpoint_that_a_job_starts_from_is_named_and_its_job_is_a_link(open_page: OpenPage, client: Client) -> None:

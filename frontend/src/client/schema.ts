@@ -484,6 +484,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{id}/uncommitted": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Uncommitted Changes
+         * @description The submitted files that differed from the commit that the job's `origin` names.
+         */
+        get: operations["listUncommittedChanges"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{id}/attempts": {
         parameters: {
             query?: never;
@@ -3882,6 +3902,11 @@ export interface components {
              * @example 0.1.0
              */
             client?: string | null;
+            /**
+             * Uncommitted
+             * @description Files that differ from the commit; all users can read it
+             */
+            uncommitted?: components["schemas"]["UncommittedChange"][] | null;
         };
         /** HTTPValidationError */
         HTTPValidationError: {
@@ -8377,6 +8402,35 @@ export interface components {
             received_per_second: number | null;
         };
         /**
+         * UncommittedChange
+         * @description A file of a job's code that differs from the commit that it was submitted from.
+         */
+        UncommittedChange: {
+            /**
+             * Path
+             * @example digits.py
+             */
+            path: string;
+            /**
+             * Change
+             * @enum {string}
+             */
+            change: "added" | "removed" | "changed";
+            /**
+             * Lines
+             * @description A unified difference, without the names of the files; null: the file was added or removed, is binary, or too long to compare line by line
+             */
+            lines: string[] | null;
+        };
+        /** UncommittedChanges */
+        UncommittedChanges: {
+            /**
+             * Items
+             * @description By path; empty, too, where the client sent none
+             */
+            items: components["schemas"]["UncommittedChange"][];
+        };
+        /**
          * UpdateGroup
          * @description The samples of one range of staleness, or of one part of the training.
          */
@@ -11414,6 +11468,91 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Events"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    listUncommittedChanges: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UncommittedChanges"];
                 };
             };
             /** @description Unauthorized */

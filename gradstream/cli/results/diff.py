@@ -14,7 +14,20 @@ if TYPE_CHECKING:
     from gradstream.api.jobs import Job
     from gradstream.client import Client
 
-Other = Annotated[str, typer.Argument(metavar="OTHER", help="The job to compare with", autocompletion=completion.complete_job)]
+Other = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[OTHER]", help="The job to compare with; without it, the commit", autocompletion=completion.complete_job
+    ),
+]
+
+
+_HOW = {
+    False: "and its files were as they are there",
+    True: "and its files differed; in which lines was not recorded",
+    None: "and git did not say whether its files differed",
+}
+"""By `CodeOrigin.dirty`, where no change was recorded."""
 
 
 class _Differences(NamedTuple):
@@ -25,14 +38,17 @@ class _Differences(NamedTuple):
     code: list[FileDifference]
 
 
-def command(job: JobReference, other: Other, as_json: AsJson = False, url: Url = None, token_file: TokenFile = None) -> None:
+def command(job: JobReference, other: Other = None, as_json: AsJson = False, url: Url = None, token_file: TokenFile = None) -> None:
     """Print in what two jobs differ: settings with their defaults, packages and machine of worker 0, and the lines of the code.
+    With one job, print in what its code differed from the commit that it was submitted from.
 
     Example: gradstream diff digits digits-2
     """
     from gradstream.cli.terminal.output import print_json
 
     with connect(url, token_file) as client:
+        if other is None:
+            return _print_uncommitted(client, client.find(job), as_json=as_json)
         jobs = client.find(job), client.find(other)
         found = _compare(client, *jobs)
     if as_json:
@@ -87,7 +103,7 @@ def _facts(found: _Differences) -> dict[str, Any]:
 
 
 def _print(found: _Differences, job: Job, other: Job) -> None:
-    from gradstream.cli.terminal.output import print_table, print_text, talk
+    from gradstream.cli.terminal.output import print_table, talk
 
     names = [f"{each.name} ({str(each.id)[:8]})" for each in (job, other)]
     for title, rows in (("setting", found.settings), ("environment", found.environment)):
@@ -95,9 +111,7 @@ def _print(found: _Differences, job: Job, other: Job) -> None:
             print_table((title, *names), [(name, _text(one), _text(two)) for name, one, two in rows])
             print()
     for each in found.code:
-        print_text(f"{each.change} {each.path}")
-        for line in each.lines if each.lines is not None else ["(binary, or too long to compare line by line)"]:
-            print_text(f"  {line}")
+        _print_lines(each.change, each.path, each.lines)
     if found.environment is None:
         talk("A job has not trained yet, so packages and machines were not compared.", "yellow")
     elif not any(found):
@@ -105,6 +119,30 @@ def _print(found: _Differences, job: Job, other: Job) -> None:
     for one in (job, other):
         if one.bundle is None:
             talk(f"{one.name} has no code of its own, so code was not compared.", "yellow")
+
+
+def _print_uncommitted(client: Client, job: Job, *, as_json: bool) -> None:
+    from gradstream.cli.terminal.output import print_json, talk
+
+    changes = client.uncommitted_changes(job.id)
+    if as_json:
+        print_json({"origin": job.origin.model_dump() if job.origin else None, "code": [each.as_dict() for each in changes]})
+        return
+    for each in changes:
+        _print_lines(each.change, each.path, each.lines if each.change == "changed" else [])
+    commit = job.origin.commit if job.origin else None
+    if commit is None:
+        talk(f"{job.name} was not submitted from a git repository.", "yellow")
+    elif not changes:
+        talk(f"{job.name} was submitted from commit {commit[:7]}, {_HOW[job.origin.dirty if job.origin else None]}.")
+
+
+def _print_lines(change: str, path: str, lines: list[str] | None) -> None:
+    from gradstream.cli.terminal.output import print_text
+
+    print_text(f"{change} {path}")
+    for line in lines if lines is not None else ["(binary, or too long to compare line by line)"]:
+        print_text(f"  {line}")
 
 
 def _text(value: Any) -> str:

@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 
 from gradstream import bundle as bundles
-from gradstream.api.code import FileDifference
+from gradstream.api.code import FileDifference, UncommittedChange
 from gradstream.client.connection import ApiConnection, JobReference
 from gradstream.errors import Conflict, NotFound, Unavailable
 
@@ -24,6 +24,13 @@ class CodeReading(ApiConnection):
             return []
         found = self._transport.json("GET", f"bundles/{before}/differences/{after}")
         return [FileDifference.model_validate(item) for item in found["items"]]
+
+    def uncommitted_changes(self, job: JobReference) -> list[UncommittedChange]:
+        """Return the submitted files that differed from the commit that `Job.origin` names, by path.
+
+        Empty, too, if the job was submitted without git, or from the page."""
+        found = self._transport.json("GET", f"jobs/{self._id(job)}/uncommitted")
+        return [UncommittedChange.model_validate(item) for item in found["items"]]
 
     def _bundle(self, job: JobReference) -> str:
         found = self.job(self._id(job))

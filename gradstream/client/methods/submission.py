@@ -10,7 +10,8 @@ from uuid import uuid4
 from gradstream import bundle as bundles
 from gradstream.api.jobs import Job, JobWarning
 from gradstream.api.plan import Plan
-from gradstream.bundle.origin import collect_origin
+from gradstream.bundle.commit.origin import collect_origin
+from gradstream.bundle.commit.uncommitted import collect_uncommitted
 from gradstream.client.connection import ApiConnection
 from gradstream.errors import Invalid, NotFound
 from gradstream.jobfile.source import JobSource, resolve_job
@@ -66,8 +67,10 @@ class Submission(ApiConnection):
             raise Invalid(f"the idempotency key '{key}' has characters that HTTP does not carry; use letters, digits and '-'")
         is_its_code = packed is not None or code is not None  # else the bundle may be of any folder
         files = [file.path for file in packed.files] if packed else None
-        origin = collect_origin(found.code if is_its_code else None, files)
-        told = {"bundle": bundle, "source": found.source, "overrides": found.overrides, "origin": origin.model_dump()}
+        origin = collect_origin(found.code if is_its_code else None, files).model_dump()
+        if origin["dirty"] and found.code and files is not None:
+            origin["uncommitted"] = [each._asdict() for each in collect_uncommitted(found.code, files)]
+        told = {"bundle": bundle, "source": found.source, "overrides": found.overrides, "origin": origin}
         body = {"spec": found.spec.model_dump(mode="json"), **told}
         headers = {"Idempotency-Key": key or str(uuid4())}
         return Job.model_validate(self._transport.json("POST", "jobs", json=body, headers=headers))

@@ -15,7 +15,7 @@ from uuid import UUID, uuid4
 
 from redis import Redis
 
-from gradstream.bundle.origin import CodeOrigin
+from gradstream.bundle.commit.origin import CodeOrigin
 from gradstream.center.entries import EVALUATOR
 from gradstream.metrics import Point
 from gradstream.process import exits

@@ -10,7 +10,7 @@ from typing import Any, Self, TextIO
 from rich.console import Console
 
 from gradstream import marker
-from gradstream.bundle.origin import collect_origin
+from gradstream.bundle.commit.origin import collect_origin
 from gradstream.errors import Conflict, InvalidJob
 from gradstream.local.servers.child import run_dir
 from gradstream.local.servers.redis import Redis

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import httpx
 import pytest
@@ -229,6 +230,23 @@ def test_the_commit_of_the_code_is_kept_with_the_job(api: httpx.Client, tmp_path
     for name, wrong in (("commit", "1a2b3c4"), ("branch", "n" * 251), ("client", "\n")):
         answer = api.post("/jobs", json={**body, "origin": {**origin, name: wrong}})
         assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, f"/origin/{name}")
+
+
+def test_changes_that_were_not_committed_are_kept_beside_the_job(api: httpx.Client, tmp_path: Path) -> None:
+    changes = [
+        {"path": "circle.py", "change": "changed", "lines": ["@@ -1 +1 @@", "-a", "+b"]},
+        {"path": "new.py", "change": "added", "lines": None},
+    ]
+    origin = {"commit": "1a2b3c4d" * 5, "branch": "main", "dirty": True, "client": "0.1.0"}
+    body = {"spec": spec(), "bundle": upload(api, tmp_path)}
+    job = api.post("/jobs", json={**body, "origin": {**origin, "uncommitted": changes}}).json()
+    assert job["origin"] == origin, "lists of jobs stay short"
+    assert api.get(f"/jobs/{job['id']}/uncommitted").json() == {"items": changes}
+    assert api.get(f"/jobs/{submit(api, tmp_path)['id']}/uncommitted").json() == {"items": []}
+    assert api.get(f"/jobs/{UUID(int=1)}/uncommitted").status_code == 404
+    long = [{"path": "circle.py", "change": "changed", "lines": ["+" * 1000] * 300}]
+    refused = api.post("/jobs", json={**body, "origin": {**origin, "uncommitted": long}})
+    assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (422, "/origin/uncommitted")
 
 
 def test_pages_hold_every_job_once_newest_first(api: httpx.Client, tmp_path: Path) -> None:

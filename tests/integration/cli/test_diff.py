@@ -1,9 +1,10 @@
-"""`gradstream diff`: settings, environment and code of two jobs."""
+"""`gradstream diff`: settings, environment and code of two jobs, and the code of one against its commit."""
 
 from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 from pathlib import Path
 
 from gradstream import jobfile
@@ -40,3 +41,31 @@ def test_two_jobs_differ_in_settings_and_lines_of_code(client: Client, gradstrea
     unknown = gradstream("diff", "diff-one", "no-such-job")
     assert unknown.returncode == 4
     assert "no-such-job" in unknown.stderr
+
+
+def test_the_code_of_a_job_differs_from_its_commit(client: Client, gradstream: Gradstream, tmp_path: Path) -> None:
+    folder = tmp_path / "repository"
+    shutil.copytree(LINE, folder)
+    who = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
+    for words in (("init", "-q"), ("add", "."), ("commit", "-q", "-m", "first")):
+        subprocess.run(("git", *who, *words), cwd=folder, check=True)
+    client.submit(jobfile.load(folder / "job.yaml", ("stop={steps: 1}", "name=committed")), code=folder)
+    [module] = folder.glob("*.py")
+    module.write_text(module.read_text() + "\nCHANGED = True\n")
+    (folder / "more.py").write_text("")
+    dirty = client.submit(jobfile.load(folder / "job.yaml", ("stop={steps: 1}", "name=uncommitted")), code=folder)
+    assert [(each.path, each.change) for each in client.uncommitted_changes(dirty)] == [
+        (module.name, "changed"),
+        ("more.py", "added"),
+    ]
+
+    said = gradstream("diff", "uncommitted")
+    assert said.returncode == 0, said.stderr
+    lines = said.stdout.splitlines()
+    assert lines[0] == f"changed {module.name}"
+    assert lines[-2:] == ["  +CHANGED = True", "added more.py"]
+    found = json.loads(gradstream("diff", "uncommitted", "--json").stdout)
+    assert (found["origin"]["dirty"], found["code"][0]["lines"][-1]) == (True, "+CHANGED = True")
+    clean = gradstream("diff", "committed")
+    assert (clean.returncode, clean.stdout) == (0, "")
+    assert "and its files were as they are there" in clean.stderr

@@ -15,7 +15,7 @@ from safetensors import safe_open
 
 import gradstream
 from gradstream import bundle, jobfile
-from gradstream.bundle.origin import collect_origin
+from gradstream.bundle.commit.origin import collect_origin
 from gradstream.client import Client, Credentials, Job
 from gradstream.errors import Conflict, Invalid, InvalidJob, NotFound, NotSignedIn
 from tests.integration.cli.shared import FOREVER, LINE, api_process

@@ -11,7 +11,9 @@ import pytest
 from pydantic import ValidationError
 
 import gradstream
-from gradstream.bundle.origin import CodeOrigin, collect_origin
+from gradstream.bundle.commit import uncommitted
+from gradstream.bundle.commit.origin import CodeOrigin, collect_origin
+from gradstream.bundle.commit.uncommitted import UncommittedFile, collect_uncommitted
 
 COMMIT, OTHER = "1a2b3c4d" * 5, "0" * 40
 Git = Callable[..., str]
@@ -137,6 +139,44 @@ def test_code_in_a_folder_that_the_repository_ignores_is_not_in_its_commit(git: 
     code = write(tmp_path / "work" / "private" / "job", {"circle.py": "x = 1\n"})
     found = collect_origin(code, ["circle.py"])
     assert (found.commit, found.dirty) == (git("rev-parse", "HEAD"), True)
+
+
+def test_files_that_differ_are_named_with_their_lines(git: Git, tmp_path: Path) -> None:
+    code = write(tmp_path / "work" / "job", {"a.py": "one\ntwo\n", "gone.py": "secret\n", "data.bin": "\0one", "stays.py": "x\n"})
+    git("add", ".", at=code)
+    git("commit", "-q", "-m", "second")
+    write(code, {"a.py": "one\nthree\n", "data.bin": "\0two", "more/é new.py": "new\n", "../README": "changed beside it\n"})
+    (code / "gone.py").unlink()
+    write(code, {"circle.py": "x = 2\n"})
+    sent = ["a.py", "data.bin", "more/é new.py", "stays.py"]  # circle.py does not travel
+    assert collect_uncommitted(code, sent) == [
+        UncommittedFile("a.py", "changed", ["@@ -1,2 +1,2 @@", " one", "-two", "+three"]),
+        UncommittedFile("data.bin", "changed", None),
+        UncommittedFile("gone.py", "removed", None),
+        UncommittedFile("more/é new.py", "added", None),
+    ]
+    assert collect_uncommitted(code / "a.py", ["a.py"])[0].path == "a.py", "a file that is sent alone"
+    git("add", ".", at=code)
+    git("commit", "-q", "-m", "third")
+    assert collect_uncommitted(code, sent) == []
+    assert collect_uncommitted(tmp_path, sent) == [], "it is in no repository"
+
+
+def test_long_differences_are_left_out(git: Git, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = write(tmp_path / "work" / "job", {"a.py": "a\n" * 10, "b.py": "b\n", "long.py": "x\n" * 20})
+    git("add", ".", at=code)
+    git("commit", "-q", "-m", "second")
+    write(code, {"a.py": "A" * 100, "b.py": "B\n", "long.py": "y\n" * 20})
+    monkeypatch.setattr(uncommitted, "MOST_TEXT", 50)
+    monkeypatch.setattr(uncommitted, "_MOST_LINES", 15)
+    found = {each.path: each.lines for each in collect_uncommitted(code, ["a.py", "b.py", "long.py"])}
+    assert found == {"a.py": None, "b.py": ["@@ -1 +1 @@", "-b", "+B"], "long.py": None}
+
+
+@pytest.mark.usefixtures("without_git")
+def test_without_git_no_difference_is_known(tmp_path: Path) -> None:
+    write(tmp_path / "work" / ".git", {"HEAD": f"{COMMIT}\n"})
+    assert collect_uncommitted(write(tmp_path / "work" / "job", {"circle.py": "x = 1\n"}), ["circle.py"]) == []
 
 
 def test_a_worktree_made_by_git(git: Git, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ import torch
 from safetensors import safe_open
 
 import gradstream
-from gradstream.bundle.origin import CodeOrigin
+from gradstream.bundle.commit.origin import CodeOrigin
 from gradstream.errors import Unavailable
 from gradstream.evaluation.best import BestModel
 from gradstream.evaluation.judge import BestEvaluation, JudgeState

@@ -23,6 +23,15 @@ export function useBundleFile(hash: string, path: string | null) {
   })
 }
 
+/** The submitted files that differed from the commit that the job's origin names. */
+export function useUncommittedChanges(id: string) {
+  return useQuery({
+    ...KEPT,
+    queryKey: ["uncommitted changes", id],
+    queryFn: () => body(api.GET("/api/v1/jobs/{id}/uncommitted", { params: { path: { id } } })),
+  })
+}
+
 /** The files in which the second bundle differs from the first. */
 export function useCodeDifferences(hash: string, other: string) {
   return useQuery({

@@ -12,13 +12,15 @@ import { counted, formatBytes } from "@/lib/format"
 import { firstShown } from "@/lib/job/files/code"
 import { ParametersPanel } from "./ParametersPanel"
 import { TextLines } from "./TextLines"
+import { UncommittedPanel } from "./UncommittedPanel"
 import classes from "./CodeTab.module.css"
 
-/** The files of the job's code, as its processes got them, and the parameters of the model that it builds. */
+/** The files of the job's code, as its processes got them, what of them was not committed, and the parameters of the model that it builds. */
 export function CodeTab() {
   return (
     <Stack gap="md">
       <Code />
+      <Uncommitted />
       <ParametersPanel />
     </Stack>
   )
@@ -36,6 +38,11 @@ function Code() {
     )
   }
   return <Files hash={job.bundle} entrypoint={job.spec.workload.entrypoint} commit={job.origin?.commit ?? null} dirty={job.origin?.dirty ?? null} />
+}
+
+function Uncommitted() {
+  const job = useFeed((feed) => feed.job)
+  return job.origin?.commit && job.origin.dirty ? <UncommittedPanel id={job.id} commit={job.origin.commit} /> : null
 }
 
 function Files({ hash, entrypoint, commit, dirty }: { hash: string; entrypoint: string; commit: string | null; dirty: boolean | null }) {

@@ -30,14 +30,15 @@ function Files({ own, theirs, names }: { own: string; theirs: string; names: rea
           <Text size="sm" fw={550} mb={4} style={{ overflowWrap: "anywhere" }}>
             {path} <Text span inherit fw={400} c="dimmed">{`${CHANGES[change]}${change === "changed" ? "" : ` ${names[change === "removed" ? 0 : 1]}`}`}</Text>
           </Text>
-          {change === "changed" && <Lines path={path} lines={lines} />}
+          {change === "changed" && <DiffLines path={path} lines={lines} />}
         </section>
       ))}
     </Loaded>
   )
 }
 
-function Lines({ path, lines }: { path: string; lines: string[] | null }) {
+/** A unified difference, or the reason why there is none. */
+export function DiffLines({ path, lines }: { path: string; lines: string[] | null }) {
   if (lines === null) return <Text size="sm">This file is binary, or too long to compare line by line.</Text>
   if (lines.length === 0) return <Text size="sm">Only the ends of lines differ.</Text>
   return (

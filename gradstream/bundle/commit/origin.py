@@ -8,7 +8,7 @@ from pathlib import Path
 from pydantic import BaseModel, Field, ValidationError
 
 import gradstream
-from gradstream.bundle.git import COMMIT, differs_from_commit, find_repository, read_head
+from gradstream.bundle.commit.git import COMMIT, find_changes, find_repository, read_head
 from gradstream.bundle.selecting import select_file, select_files
 from gradstream.errors import InvalidBundle
 
@@ -49,7 +49,8 @@ def collect_origin(code: Path | None, files: Iterable[str] | None = None) -> Cod
         return ours
     head = read_head(repository)
     sent = _selected(code) if files is None else files
-    dirty = differs_from_commit(repository, folder, sent) if head.commit else None
+    changes = find_changes(repository, folder, sent) if head.commit else None
+    dirty = None if changes is None else bool(changes)
     try:
         return CodeOrigin(commit=head.commit, branch=head.branch, dirty=dirty, client=gradstream.__version__)
     except ValidationError:  # a branch's name may be longer than what is kept

@@ -1,18 +1,20 @@
-"""The commit that a folder of code stands at. The files of the repository say it, so git need not be installed; only whether the
-code differs from that commit is asked from git."""
+"""The commit that a folder of code stands at. The files of the repository say it, so git need not be installed; only in which files
+the code differs from that commit, and their committed contents, are asked from git."""
 
 from __future__ import annotations
 
 import os
 import re
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 COMMIT = r"^(?:[0-9a-f]{40}|[0-9a-f]{64})$"
-_STATUS_TIMEOUT = 2.0
-"""Seconds that `git status` may take in a large repository."""
+_GIT_TIMEOUT = 2.0
+"""Seconds that a command of git may take in a large repository."""
+Change = Literal["added", "removed", "changed"]
 _MAX_LINKS = 5
 """Symbolic references that may lead to one another, as in git itself."""
 _MAX_BYTES = 1 << 24
@@ -94,44 +96,78 @@ def _read(path: Path) -> str:
     return path.read_text(encoding="utf-8", errors="strict")
 
 
-def differs_from_commit(repository: Repository, folder: Path, files: Iterable[str]) -> bool | None:
-    """Return whether `folder` differs from its commit in a file that the commit has, or has one of `files` that the commit lacks.
+def find_changes(repository: Repository, folder: Path, files: Iterable[str]) -> dict[str, Change] | None:
+    """Return the files of the commit in which `folder` differs from it, and those of `files` that the commit lacks, by their path
+    in the folder.
 
     None: not known, as git is not installed or gives no answer in time."""
-    below = folder.resolve().relative_to(repository.root).as_posix()
-    prefix = "" if below == "." else f"{below}/"
-    listed = _ask_git(repository.root, prefix or ".")
+    prefix = _prefix(repository, folder)
+    listed = _ask_git(repository.root, ("status", "--porcelain", "-z", "--no-renames", "--ignored", "--", prefix or "."))
     if listed is None:
         return None
-    unknown = set[str]()
-    for code, path in _entries(listed):
-        if code not in ("??", "!!"):
-            return True
-        unknown.add(path.rstrip("/"))
-    return any(not unknown.isdisjoint(_with_parents(prefix + file)) for file in files)
+    found, unknown = dict[str, Change](), set[str]()
+    for code, path in _entries(listed.decode("utf-8", "surrogateescape")):
+        if code in ("??", "!!"):
+            unknown.add(path.rstrip("/"))
+        else:
+            is_there = (repository.root / path).exists()
+            found[path.removeprefix(prefix)] = ("added" if "A" in code else "changed") if is_there else "removed"
+    return found | {file: "added" for file in files if not unknown.isdisjoint(_with_parents(prefix + file))}
 
 
-def _ask_git(root: Path, below: str) -> str | None:
+def read_committed(repository: Repository, folder: Path, files: Sequence[str], longest: int) -> dict[str, bytes]:
+    """Return what the commit has under these paths of the folder. Longer ones, and those that git does not give, are left out."""
+    prefix = _prefix(repository, folder)
+    named = [file for file in files if "\n" not in file]
+    sizes = _ask_git(repository.root, ("cat-file", "--batch-check=%(objecttype) %(objectsize)"), _objects(prefix, named))
+    if sizes is None:
+        return {}
+    short = [file for file, line in zip(named, sizes.decode().splitlines(), strict=False) if _is_short_blob(line, longest)]
+    contents = _ask_git(repository.root, ("cat-file", "--batch=%(objectsize)"), _objects(prefix, short)) or b""
+    found = dict[str, bytes]()
+    for file in short:
+        size, _, contents = contents.partition(b"\n")
+        if not size.isdigit():
+            break
+        found[file], contents = contents[: int(size)], contents[int(size) + 1 :]
+    return found
+
+
+def _prefix(repository: Repository, folder: Path) -> str:
+    below = folder.resolve().relative_to(repository.root).as_posix()
+    return "" if below == "." else f"{below}/"
+
+
+def _objects(prefix: str, files: Iterable[str]) -> bytes:
+    return "".join(f"HEAD:{prefix}{file}\n" for file in files).encode("utf-8", "surrogateescape")
+
+
+def _is_short_blob(line: str, longest: int) -> bool:
+    kind, _, size = line.partition(" ")
+    return kind == "blob" and size.isdigit() and int(size) <= longest
+
+
+def _ask_git(root: Path, words: Sequence[str], given: bytes = b"") -> bytes | None:
     settings = ("-c", "core.fsmonitor=false", "-c", "core.quotePath=false")  # no program of the repository is started
-    command = ("git", "--no-optional-locks", *settings, "status", "--porcelain", "-z", "--ignored", "--", below)
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    environment["GIT_NO_LAZY_FETCH"] = "1"  # what a partial clone lacks stays away
     try:
         done = subprocess.run(
-            command, cwd=root, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=_STATUS_TIMEOUT
+            ("git", "--no-optional-locks", *settings, *words),
+            cwd=root,
+            env=environment,
+            input=given,
+            capture_output=True,
+            timeout=_GIT_TIMEOUT,
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return done.stdout.decode("utf-8", "surrogateescape") if done.returncode == 0 else None
+    return done.stdout if done.returncode == 0 else None
 
 
 def _entries(listed: str) -> Iterator[tuple[str, str]]:
-    """Code and path of each entry; a renamed file's old path, which follows, is left out."""
-    fields = iter(listed.split("\0"))
-    for field in fields:
-        if field:
-            yield field[:2], field[3:]
-            if "R" in field[:2] or "C" in field[:2]:
-                next(fields, None)
+    """Code and path of each entry."""
+    return ((field[:2], field[3:]) for field in listed.split("\0") if field)
 
 
 def _with_parents(path: str) -> Iterator[str]:

@@ -1,0 +1,1 @@
+"""The commit that code is submitted from, and in what the code differs from it."""
