@@ -247,7 +247,6 @@ def test_an_interval_is_a_time_or_counted_and_survives_json(written: str, means:
         (["roles.server.count=0", "gate={mode: bsp, quorum: 1}"], "/gate/quorum", "remove it"),
         (["roles.server={count: 0, device: auto}", "gate=bsp"], "/roles/server/device", "the workers hold the shards"),
         (["roles.server.count=0", "gate=bsp", "tables={default: {}}"], "/tables", "need servers"),
-        (["roles.server.count=0", "gate=bsp", "on_worker_loss=continue"], "/on_worker_loss", "take restart"),
         (["roles.server.count=0", "gate=bsp", "roles.worker.hogwild=2"], "/roles/worker/hogwild", "roles.server.count: 1"),
         (["roles.server.count=0", "gate=bsp", "roles.worker.count=257"], "/roles/worker/count", "at most 256 workers"),
         (["gate=bsp", "gate={mode: bsp, warm_start: 5}"], "/gate", "means nothing under the gate 'bsp'"),
