@@ -23,10 +23,12 @@ from gradstream.wire.redis.client import connect, retry
 from gradstream.wire.redis.routes import Routes
 from gradstream.wire.transport.layout import Layout
 from gradstream.wire.transport.messages import ResponseMessage
-from gradstream.wire.transport.shm import Shared
+from gradstream.wire.transport.shm import Shared, SharedMemoryError
 
 _POLL_INTERVAL = 0.02
 """Seconds between two looks for the doorbell of worker 0, which may be starting."""
+_MEMORY_TIMEOUT = 60.0
+"""Seconds for which another incarnation of a worker waits for shared memory."""
 
 
 class ClientPort:
@@ -56,13 +58,28 @@ class ClientPort:
         self._shared, responses = shared_folder(order), int(spec.strategy.responds)
         mine = self._shared, order.rank, order.incarnation
         with shared_memory_named():
-            self._vectors = Shared.make(*mine, layout, responses)
+            self._vectors = self._make_vectors(responses)
             self._messages = Messages.make(messages_file(*mine))
             self._doorbell = Doorbell(doorbell_file(*mine))
             self._holder = self._find_holder()
             self._holders_vectors = Shared.open(self._shared, 0, 0, layout, 1 + responses)
         assert self._vectors.out is not None, "a worker has a vector to push from"
         self._outgoing = OutgoingEntries(order.rank, spec.codec, layout, self._vectors.out, self._vectors.put_out)
+
+    def _make_vectors(self, responses: int) -> Shared:
+        """Wait for the memory of the incarnation before this one, which worker 0 frees when it hears of its end.
+
+        Raises: SharedMemoryError."""
+        began = time.monotonic()
+        while True:
+            try:
+                return Shared.make(self._shared, self._rank, self._incarnation, self._layout, responses)
+            except SharedMemoryError:
+                waited = time.monotonic() - began
+                if waited > (_MEMORY_TIMEOUT if self._incarnation else 0.0):
+                    raise
+            time.sleep(LOOK_INTERVAL)
+            self._look(waited)
 
     def _find_holder(self) -> DoorbellWriter | None:
         """None: the job is over."""

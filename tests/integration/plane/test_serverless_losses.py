@@ -21,6 +21,7 @@ from gradstream.serverless.holder.port import HolderPort
 from gradstream.spec import JobSpec
 from gradstream.train.replica import Replica
 from gradstream.wire import plane
+from gradstream.wire.transport.shm import Shared, SharedMemoryError
 from tests.integration.plane.cluster import AnyPort, Cluster
 from tests.integration.plane.test_serverless import ADAM, CASES, WORKERS, bowl, run_with_a_checkpoint, spec_of, without_servers
 from tests.support import TIMEOUT, eventually
@@ -152,6 +153,36 @@ def test_a_superseded_worker_that_still_lives_is_fenced(cluster: Callable[..., C
     assert "superseded" in str(attempt.errors[0])
     accounts = plane.ledger(attempt.admin, attempt.j)
     assert [(accounts[rank].applied, accounts[rank].dropped) for rank in range(WORKERS)] == [(13, 0), (13, 0), (13, 1)]
+
+
+def test_the_holder_serves_on_when_it_is_stopped(cluster: Callable[..., Cluster]) -> None:
+    attempt = without_servers(cluster, spec_with_losses(CASES["sync"], steps=60))
+
+    def stop_worker_0(rank: int, w: Replica) -> None:
+        if rank == 1 and w.t == 5:
+            plane.control_stop(attempt.admin, attempt.j, "a test", rank=0)
+
+    attempt.before_round = stop_worker_0
+    attempt.run()
+    accounts = plane.ledger(attempt.admin, attempt.j)
+    assert accounts[0].applied < accounts[1].applied == accounts[2].applied == 60
+
+
+def test_another_incarnation_waits_for_the_memory_of_the_last(
+    cluster: Callable[..., Cluster], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attempt, make = without_servers(cluster, spec_with_losses(CASES["sync"], steps=60)), Shared.make
+    refused = list[str]()
+
+    def make_later(folder: Path, rank: int, incarnation: int, *more: Any) -> Shared:
+        if incarnation and not refused:
+            refused.append("once")
+            raise SharedMemoryError("1 MB cannot be allocated")
+        return make(folder, rank, incarnation, *more)
+
+    monkeypatch.setattr(Shared, "make", make_later)
+    Losses(attempt, pushes=False).run()
+    assert refused == ["once"]
 
 
 def test_all_end_when_the_attempt_is_closed(cluster: Callable[..., Cluster]) -> None:
