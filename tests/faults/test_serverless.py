@@ -1,7 +1,10 @@
 """A job without servers on the platform, undisturbed and when a worker is killed."""
 
+import os
+import signal
 from pathlib import Path
 
+import pytest
 import torch
 
 from gradstream.client import Job
@@ -51,6 +54,37 @@ def test_the_others_go_on_when_a_worker_is_killed(lab: Lab, tmp_path: Path) -> N
     for rank in (0, 1):
         assert ledger["pushed", rank] == ledger["applied", rank] == 4 * EPOCHS
     assert job.shards == len(job.progress.shards) == 1, "worker 0 holds it"
+    _check_nothing_is_left(lab, job)
+
+
+@pytest.mark.more
+def test_a_worker_may_be_killed_before_it_has_joined(lab: Lab, tmp_path: Path) -> None:
+    go, killed = tmp_path / "go", set[int]()
+    job = lab.submit("dies-early", args=slow_until(go, PAUSE), retries=4, **GOES_ON)
+    for _ in range(4):
+        [pid] = eventually(lambda: set(lab.pids("worker-1")) - killed, "the next incarnation")
+        os.kill(pid, signal.SIGKILL)
+        killed.add(pid)
+    lab.trains(job, 200)
+    go.touch()
+    job = lab.ended(job)
+    assert (job.status, job.attempt) == ("succeeded", 1)
+    assert job.progress.samples == job.progress.total_samples
+    _check_nothing_is_left(lab, job)
+
+
+@pytest.mark.more
+def test_the_others_go_on_when_a_group_is_killed(lab: Lab, tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    groups = {"worker": {"count": 2, "device": "cpu", "group": 2}, "server": {"count": 0}}
+    job = lab.submit("group-dies", args=slow_until(go, PAUSE), **(GOES_ON | {"roles": groups}))
+    lab.trains(job, 200)
+    lab.kill("worker-1")
+    eventually(lambda: lab.process(job, "worker-1").incarnation == 1 or None, "the next incarnation")
+    go.touch()
+    job = lab.ended(job)
+    assert (job.status, job.attempt, job.retries_used) == ("succeeded", 1, 1)
+    assert job.progress.samples == job.progress.total_samples
     _check_nothing_is_left(lab, job)
 
 

@@ -185,11 +185,12 @@ def test_another_incarnation_waits_for_the_memory_of_the_last(
     assert refused == ["once"]
 
 
-def test_all_end_when_the_attempt_is_closed(cluster: Callable[..., Cluster]) -> None:
+@pytest.mark.parametrize("t", [0, 5])
+def test_all_end_when_the_attempt_is_closed(t: int, cluster: Callable[..., Cluster]) -> None:
     attempt = without_servers(cluster, spec_with_losses(CASES["sync"], steps=100_000))
 
     def lose_worker_0(rank: int, w: Replica) -> None:
-        if rank == 0 and w.t == 5:
+        if rank == 0 and w.t == t:
             plane.destroy(attempt.admin, attempt.j)  # as after the death of worker 0, which answers none any more
             raise SystemExit
 
