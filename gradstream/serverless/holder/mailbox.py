@@ -89,7 +89,9 @@ class HolderMailbox(Mailbox):
         if self._pull_codec.lossy and response.version != self._version:
             self._version, self._is_new = response.version, True
             x = self._pull_codec.arrives(payload.x)
-        buffers: Buffers | None = payload.buffers if self._is_new or not self._connections.read_vectors else None
+        buffers: Buffers | None = payload.buffers
+        if buffers and not self._is_new and self._connections.read_vectors:
+            buffers = None
         self._memory.put_center(0, 0, x, buffers)
 
     def add_incarnation(self, incarnation: Incarnation, local: bool) -> None:

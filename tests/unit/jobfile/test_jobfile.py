@@ -375,3 +375,20 @@ def test_every_mistake_has_a_pointer_that_starts_in_the_document(document: dict[
 def test_any_text_is_a_job_or_an_explained_mistake(text: str) -> None:
     with pytest.raises(GradstreamError):
         jobfile.load(text)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "shards", "holders"),
+    [
+        (["roles.server.count=2"], 2, {("server", 0), ("server", 1), ("server", 2)}),
+        (["roles.server.count=0", "gate=bsp"], 3, {("worker", 0), ("worker", 1), ("worker", 2)}),
+        (["roles.server.count=0", "gate=bsp", "on_worker_loss=continue"], 1, {("worker", 0)}),
+    ],
+)
+def test_the_holders_of_shards_follow_from_servers_and_losses(
+    overrides: list[str], shards: int, holders: set[tuple[str, int]]
+) -> None:
+    spec = jobfile.load(JOB, ["roles.worker.count=3", *overrides])
+    assert spec.shards == shards
+    ranks = [(role, rank) for role in ("server", "worker", "evaluator") for rank in range(3)]
+    assert {(role, rank) for role, rank in ranks if spec.holds_shard(role, rank)} == holders
