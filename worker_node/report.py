@@ -14,7 +14,7 @@ from gradstream.input.overlap import Overlap
 from gradstream.model.core_share import physical_cores
 from gradstream.model.problem import ModelProblem
 from gradstream.process.order import ProcessOrder
-from gradstream.serverless.port import ServerlessPort
+from gradstream.serverless.ports import AnyServerlessPort
 from gradstream.train.link import Link
 from gradstream.train.replica import Replica
 from gradstream.wire.port import RedisPort
@@ -33,7 +33,7 @@ class WorkerReport:
         order: ProcessOrder,
         w: Replica,
         link: Link,
-        port: RedisPort | ServerlessPort,
+        port: RedisPort | AnyServerlessPort,
         problem: ModelProblem,
         settings: WorkerSettings,
         media: MediaSender,

@@ -20,8 +20,7 @@ from gradstream.model.problem import ModelProblem
 from gradstream.model.usercode import UserCode, blaming
 from gradstream.model.weights.start import load_start
 from gradstream.process.order import ProcessOrder
-from gradstream.serverless.port import ServerlessPort
-from gradstream.shard_server.settings import ServerSettings
+from gradstream.serverless.ports import AnyServerlessPort, make_port
 from gradstream.spec import JobSpec
 from gradstream.train.worker_model import piggyback
 from gradstream.wire.port import RedisPort
@@ -97,15 +96,15 @@ def port(order: ProcessOrder, flat: FlatModel, retransmissions: Retransmissions,
     )
 
 
-def serverless_port(order: ProcessOrder, flat: FlatModel, folder: Path, settings: WorkerSettings) -> ServerlessPort:
-    """Build the port of a worker that also holds a shard. It waits for the other workers, and logs how long, as `port` does."""
+def serverless_port(order: ProcessOrder, flat: FlatModel, folder: Path, settings: WorkerSettings) -> AnyServerlessPort:
+    """Build the port of a worker in a job without servers. It waits for the other workers, and logs how long, as `port` does."""
     on_wait = _log_waits(settings, "the other workers", "one of them is not in this turn yet")
-    return ServerlessPort(order, folder, _layout(order, flat), ServerSettings(), on_wait)
+    return make_port(order, folder, _layout(order, flat), on_wait)
 
 
 def _layout(order: ProcessOrder, flat: FlatModel) -> Layout:
     spec = order.spec
-    return Layout.of(flat.theta, _travelling(flat, spec), spec.roles.shards, flat.parameters, spec.optimizer_at_servers.sees)
+    return Layout.of(flat.theta, _travelling(flat, spec), spec.shards, flat.parameters, spec.optimizer_at_servers.sees)
 
 
 def _log_waits(settings: WorkerSettings, what: str, why: str) -> Callable[[float], None]:

@@ -89,7 +89,7 @@ def _may_store(process: ProcessRow, path: str) -> bool:
 
 def _holds_shard(job: JobRow, process: ProcessRow) -> bool:
     """In a job without servers a worker stores the part of its shard, too, and worker 0 the manifest."""
-    return process.role == "worker" and jobs.spec_of(job).roles.serverless
+    return process.role == "worker" and jobs.spec_of(job).holds_shard(process.role, process.rank)
 
 
 def _is_of_shard(shard: int, path: str) -> bool:

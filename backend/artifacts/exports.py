@@ -159,7 +159,7 @@ def commit_complete(session: Session, platform: Platform, job: JobRow, process: 
 def _commit_if_complete(session: Session, platform: Platform, job: JobRow, process: ProcessRow, place: int) -> None:
     attempt, spec = process.attempt, jobs.spec_of(job)
     tensors = repository.file(session, job.id, attempt, TENSORS)
-    paths = [f"{export_folder(place)}{shard_part(k)}{PART}" for k in range(spec.roles.shards)]
+    paths = [f"{export_folder(place)}{shard_part(k)}{PART}" for k in range(spec.shards)]
     if tensors is None or _is_committed(session, job, attempt, place):
         return
     if not all(repository.file(session, job.id, attempt, path) for path in paths):

@@ -49,7 +49,7 @@ class Manifest(Message):
     @field_validator("servers")
     @classmethod
     def _all_servers(cls, servers: int, info: ValidationInfo) -> int:
-        if servers != (shards := _spec(info).roles.shards):
+        if servers != (shards := _spec(info).shards):
             raise ValueError(f"the job has {shards} servers")
         return servers
 
@@ -126,7 +126,7 @@ def check_part_list(path: Path, part: str) -> PartList:
 def read_export_part(path: Path, part: str, spec: JobSpec) -> ExportPart:
     """Read the part of a server in an export. Raises: Invalid: it does not have its form, or is of another server or job."""
     read = _check(ExportPart, _read(path, MAX_BYTES), "part of an export", None)
-    if shard_part(read.shard) != part or read.exported.shards != spec.roles.shards:
+    if shard_part(read.shard) != part or read.exported.shards != spec.shards:
         raise Invalid(f"The part of {part} in an export is of another server, or of another number of servers.")
     names = [file.name for file in read.files]
     if len(set(names)) < len(names) or any(

@@ -120,10 +120,10 @@ def _first_to_say(session: Session, job: JobRow, process: ProcessRow) -> str | N
     return next((row.label for row in sorted(same, key=lambda row: row.seq)), None)
 
 
-def respawns(role: Role, spec: JobSpec, *, shard_gone: bool) -> bool:
+def respawns(role: Role, rank: int, spec: JobSpec, *, shard_gone: bool) -> bool:
     """Return whether the next incarnation of a process that is lost starts while the others go on. Else a new attempt begins, as it
     does when a shard has ended, which will not serve it."""
-    if shard_gone:
+    if shard_gone or spec.holds_shard(role, rank):
         return False
     return role == "evaluator" or (role == "worker" and spec.effective_on_worker_loss == "continue")
 

@@ -45,7 +45,7 @@ def view(row: JobRow) -> Job:
     return Job(
         **plain,
         spec=spec.model_dump(mode="json"),
-        shards=spec_of(row).roles.shards,
+        shards=spec_of(row).shards,
         warnings=warnings_of(spec),
         notes=[*notes_on(spec), *chosen],
         progress=shown(row.progress, spec.effective_gate),

@@ -91,8 +91,9 @@ def _stop(process: ProcessRow) -> Choice:
 
 
 def _restart(session: Session, job: JobRow, process: ProcessRow) -> Choice:
-    shard_gone = any(row.role == "server" and row.ended_at for row in job_rows.processes(session, job.id, job.attempt))
-    if lifecycle.respawns(process.role, jobs.spec_of(job), shard_gone=shard_gone):
+    spec, rows = jobs.spec_of(job), job_rows.processes(session, job.id, job.attempt)
+    shard_gone = any(row.ended_at and spec.holds_shard(row.role, row.rank) for row in rows)
+    if lifecycle.respawns(process.role, process.rank, spec, shard_gone=shard_gone):
         lost = "Its pushes so far count; work that it has not pushed is lost. " if process.role == "worker" else ""
         return Choice(
             possible=True,

@@ -140,6 +140,8 @@ def _after_failures(now: Situation, plane_there: bool) -> Step | None:
         return _restart(now, ExitReason.PLANE_LOST, "Redis came back without this attempt.", None)
     for process in failed:
         said = f"{process.label} ended: {process.message or process.reason}."
+        if now.spec.one_holder and now.spec.holds_shard(process.role, process.rank):
+            said += " It held the model, so the others cannot go on without it."
         if process.failed_starts >= MAX_FAILED_STARTS:
             return _never_starts(str(process.reason), said, process)
         if _may_respawn(process, now):
@@ -155,8 +157,8 @@ def _after_failures(now: Situation, plane_there: bool) -> Step | None:
 
 
 def _may_respawn(process: PlacedProcess, now: Situation) -> bool:
-    shard_gone = any(other.role == "server" and other.ended for other in now.processes)
-    return process.reason is not ExitReason.PLANE_LOST and respawns(process.role, now.spec, shard_gone=shard_gone)
+    shard_gone = any(other.ended and now.spec.holds_shard(other.role, other.rank) for other in now.processes)
+    return process.reason is not ExitReason.PLANE_LOST and respawns(process.role, process.rank, now.spec, shard_gone=shard_gone)
 
 
 def _restart(now: Situation, reason: str, message: str, process: PlacedProcess | None) -> Step:

@@ -148,7 +148,9 @@ def _shards(session: Session, spec: JobSpec, size: SizeFrom | None, places: Sequ
     count = spec.roles.server.count
     largest = _largest(size)
     if count == 0:
-        message = f"This job has no servers: each of its {spec.roles.worker.count} workers holds a shard, in shared memory."
+        each = f"each of its {spec.roles.worker.count} workers holds a shard"
+        holders = "worker 0 holds the whole model" if spec.one_holder else each
+        message = f"This job has no servers: {holders}, in shared memory."
         return PlannedShards(count=0, message=message, sure=True)
     if count != "auto":
         message = f"roles.server.count: {count}.{_balance(shard_count.largest_share(spec, largest), count)}"

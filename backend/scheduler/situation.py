@@ -48,6 +48,7 @@ class PlacedProcess:
     """Incarnations of this attempt, with this one, that ended neither by the job's fault nor on purpose."""
     ended_at: float = 0.0
     """Seconds since the epoch, by the database's clock."""
+    rank: int = 0
 
     @property
     def failed(self) -> bool:
@@ -215,4 +216,5 @@ def _process(row: ProcessRow, incarnations: Sequence[ProcessRow]) -> PlacedProce
         failed_starts=len(list(failed)),
         uncharged=uncharged,
         ended_at=row.ended_at.timestamp() if row.ended_at else 0.0,
+        rank=row.rank,
     )

@@ -53,14 +53,14 @@ def _as_before(spec: JobSpec, told: Sequence[ShardSummary], server_memory: int |
     for name in names:
         per_row = max(1, round(nbytes[name] / rows[name])) if rows[name] else None
         of_server = None if server_memory is None else server_memory * nbytes[name] / used
-        full = None if of_server is None or per_row is None else round(of_server / per_row * spec.roles.shards)
+        full = None if of_server is None or per_row is None else round(of_server / per_row * spec.shards)
         unknown = dict.fromkeys(("push_bytes", "pull_bytes", "cached", "cache_bound", "full_at_samples"))
         found.append(
             PlannedTable(
                 name=name,
                 rows=rows[name],
                 row_bytes=per_row,
-                server_bytes=round(nbytes[name] / spec.roles.shards),
+                server_bytes=round(nbytes[name] / spec.shards),
                 full_at_rows=full,
                 message=f"{rows[name]:,} rows at the end of that job.",
                 **unknown,

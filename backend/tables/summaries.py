@@ -17,7 +17,7 @@ from gradstream.process.saving.table_summary import LOWEST_SCORE, MAX_HOTTEST, H
 
 def list_tables(session: Session, platform: Platform, job_id: UUID) -> JobTables:
     """Raises: NotFound."""
-    servers = jobs.spec_of(jobs.find(session, job_id)).roles.shards
+    servers = jobs.spec_of(jobs.find(session, job_id)).shards
     found = stored_rows.table_summaries(session, platform.files, job_id)
     if found is None:
         return JobTables(attempt=None, servers=0, of_servers=servers, version=None, samples=None, left_out=0, items=[])

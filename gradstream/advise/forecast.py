@@ -95,7 +95,7 @@ def traffic(spec: JobSpec, size: Size) -> Traffic:
 
 def memory(spec: JobSpec, size: Size) -> Memory:
     """At most: theta, a gradient, what is pushed and what was pulled; and what belongs to the job's choices."""
-    by_server, role, n = spec.strategy.descends == "server", spec.roles.worker, spec.roles.worker.count
+    by_server, role = spec.strategy.descends == "server", spec.roles.worker
     residual = spec.codec.lossy and spec.strategy.pushes == "direction"
     kept, more_threads, group = 0 if by_server else _kept(spec.optimizer), role.hogwild - 1, role.group
     gradients = gradient_memory(group, size, spec.accumulate)
@@ -108,7 +108,7 @@ def memory(spec: JobSpec, size: Size) -> Memory:
     worker = math.ceil((1 + travel + kept + threads + gradients.all(group.peers)) * vector)
     worker += more_threads * narrow + group.peers * each_narrow
     if spec.roles.serverless:
-        worker += math.ceil(server * vector / n)
+        worker += math.ceil(server * vector / spec.shards)  # of worker 0, where it holds the only one
     lead = peer = None
     if group.peers > 1:
         own, of_optimizer = gradients.each * vector + each_narrow, kept * vector / (group.peers if group.fsdp > 1 else 1)
@@ -139,14 +139,14 @@ def worker_on_gpu(spec: JobSpec, size: Size) -> Split:
 
 def shard_on_gpu(spec: JobSpec, size: Size) -> Split:
     """One of the job's shards. Beside what every shard keeps, the newest push of each worker is on the GPU."""
-    n, shards = spec.roles.worker.count, spec.roles.shards
+    n, shards = spec.roles.worker.count, spec.shards
     responses = n if spec.strategy.responds and spec.effective_gate.mode == "bsp" else 1
     vector = ITEM * size.parameters
     return Split(math.ceil((memory(spec, size).server + n * vector) / shards), math.ceil(responses * vector / shards))
 
 
 def _coded(spec: JobSpec, codec: Codec, parameters: int) -> int:
-    return sum(codec.nbytes(part.stop - part.start, ITEM) for part in slices(parameters, spec.roles.shards))
+    return sum(codec.nbytes(part.stop - part.start, ITEM) for part in slices(parameters, spec.shards))
 
 
 def _piggyback(spec: JobSpec) -> int:

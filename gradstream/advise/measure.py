@@ -162,7 +162,7 @@ def _name(codec: Codec) -> str:
 def _bytes(spec: JobSpec, flat: FlatModel, codec: Codec, x: Tensor) -> int:
     if not x.numel():
         return 0  # the model is tables alone
-    layout = Layout.of(x, flat.buffers(), spec.roles.shards)
+    layout = Layout.of(x, flat.buffers(), spec.shards)
     whole = Payload(x, flat.buffers())
     return sum(len(layout.encode(codec, layout.part(whole, k))) for k in range(layout.servers))
 

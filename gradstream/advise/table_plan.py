@@ -34,7 +34,7 @@ def samples_of(spec: JobSpec, epoch_samples: int | None) -> int | None:
 
 def _planned(spec: JobSpec, size: TableSize, samples: int | None, memory: float | None) -> PlannedTable:
     table = spec.tables.get(size.name) or spec.tables.get(DEFAULT) or TableSpec()
-    shards = spec.roles.shards
+    shards = spec.shards
     keys = None if samples is None else rows_after(size.distinct, size.growth, size.samples, samples)
     rows = None if keys is None else round(min(keys, table.most or keys))
     full = None if memory is None else _rows_in(memory * shards, size, table)

@@ -65,8 +65,8 @@ class SharedFolders:
     def told(self, order: ProcessOrder, here: Iterable[ProcessOrder]) -> ProcessOrder:
         """An order, with what its process has to know about shared memory. `here`: all orders of this host."""
         folder = self.of(order.plane_id)
-        holder = "worker" if order.spec.roles.serverless else "server"
-        servers = sorted({other.rank for other in here if other.role == holder and other.plane_id == order.plane_id})
+        holders = (other for other in here if other.spec.holds_shard(other.role, other.rank))
+        servers = sorted({other.rank for other in holders if other.plane_id == order.plane_id})
         return order.model_copy(update={"shared": SharedMemory(folder=str(folder), servers=servers) if folder else None})
 
     def keep(self, wanted: set[str]) -> None:

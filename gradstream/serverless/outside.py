@@ -7,6 +7,7 @@ from __future__ import annotations
 import logging
 import queue
 import threading
+from collections.abc import Callable
 
 from redis import Redis
 
@@ -25,10 +26,19 @@ MOST = 64
 
 
 class OutsideEntries:
-    def __init__(self, access: PlaneAccess, j: str, settings: ServerSettings, redis: Redis) -> None:
+    def __init__(
+        self,
+        access: PlaneAccess,
+        j: str,
+        settings: ServerSettings,
+        redis: Redis,
+        on_entry: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`on_entry`: called in the thread that reads, after each entry."""
         self._reader = LogReader(access, j, 0, settings.read_count)
         self._j, self._redis, self._trim_every = j, redis, settings.trim_every
         self._entries = queue.SimpleQueue[bytes]()
+        self._on_entry = on_entry
         self._error: PlaneLost | None = None
         self._lock = threading.Lock()
         self._accounts: dict[int, Account] = {}
@@ -78,6 +88,7 @@ class OutsideEntries:
                     self._reader.handled(position)
                     if header:
                         self._entries.put(header.pack())
+                        self._on_entry()
                     read += 1
                     if read % self._trim_every == 0:
                         self._trim(position)

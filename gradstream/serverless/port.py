@@ -19,15 +19,16 @@ from msgspec.structs import replace
 from torch import Tensor
 
 from gradstream import metrics
-from gradstream.center.entries import Entry, Init, Join, Payload, Push, Response
-from gradstream.codecs.coding import Residual, carry
+from gradstream.center.entries import Entry, Payload, Response
+from gradstream.codecs.coding import Residual
 from gradstream.errors import PlaneLost
-from gradstream.process.exits import UserError
 from gradstream.process.order import ProcessOrder, label
 from gradstream.serverless.barrier import LOOK_INTERVAL, Barrier
 from gradstream.serverless.mailbox import TurnMailbox
 from gradstream.serverless.memory import TurnEntries, TurnMemory
+from gradstream.serverless.outgoing import OutgoingEntries
 from gradstream.serverless.outside import OutsideEntries
+from gradstream.serverless.shared_folder import shared_folder, shared_memory_named
 from gradstream.shard_server.hosted_shard import HostedShard
 from gradstream.shard_server.settings import ServerSettings
 from gradstream.wire.redis import keys
@@ -37,9 +38,6 @@ from gradstream.wire.telemetry.reporter import Reporter
 from gradstream.wire.transport.layout import Layout
 from gradstream.wire.transport.messages import Header
 from gradstream.wire.transport.retransmissions import Retransmissions
-from gradstream.wire.transport.shm import SharedMemoryError
-
-_REMEDY = "without servers the workers meet there: set roles.server.count: 1"
 
 
 class ServerlessPort:
@@ -61,13 +59,11 @@ class ServerlessPort:
         """Wait until every worker has built its model.
 
         Raises: UserError: the node has no shared memory for it. PlaneLost: the attempt is over."""
-        if order.shared is None:
-            raise UserError(f"roles.server.count: the node offers no shared memory (/dev/shm); {_REMEDY}")
-        self._order, self._layout, self._codec, self._on_wait = order, layout, order.spec.codec, on_wait
+        shared = shared_folder(order)
+        self._order, self._layout, self._on_wait = order, layout, on_wait
         self._rank, self._j, self._count = order.rank, order.plane_id, layout.servers
         routes = Routes(order.plane, order.plane_id)
         self._redis = connect(routes.home.url, user=routes.home.user, password=routes.home.password)
-        self._outgoing: list[bytes] = []
         self._inbox = deque[Response]()
         self._turn = self._handled = 0
         self._is_idle = False
@@ -75,16 +71,13 @@ class ServerlessPort:
         self._reporter = reporter = Reporter(order.plane, self._j, f"{label('server', self._rank)}.{order.incarnation}")
         retransmissions = Retransmissions(lambda count: reporter.point(metrics.RETRANSMISSIONS, count, rank=order.rank))
         self._outside = OutsideEntries(routes.home, self._j, settings, self._redis) if self._rank == 0 else None
-        try:
-            self._memory = TurnMemory(Path(order.shared.folder), self._rank, layout, responses=order.spec.strategy.responds)
-            self._barrier = Barrier(Path(order.shared.folder), self._rank, self._count, self._look)
+        with shared_memory_named():
+            self._memory = TurnMemory(shared, self._rank, layout, responses=order.spec.strategy.responds)
+            self._barrier = Barrier(shared, self._rank, self._count, self._look)
             self._barrier.wait_for_all()
             self._barrier.meet()
             self._memory.open_others()
-        except SharedMemoryError as error:
-            raise UserError(f"roles.server.count: {error}; {_REMEDY}, or use a smaller model") from None
-        except OSError as error:
-            raise PlaneLost(f"the shared memory of a job without servers: {error}") from error
+        self._outgoing = OutgoingEntries(self._rank, order.spec.codec, layout, self._memory.out, self._memory.put_out)
         self._mailbox = TurnMailbox(self._redis, routes, order, settings, retransmissions, self._memory)
         self._mailbox.layout = layout
         self._hosted = HostedShard(order, folder, reporter, settings, self._mailbox)
@@ -101,21 +94,7 @@ class ServerlessPort:
 
     def send(self, entry: Entry, payload: Payload | None = None, residual: Residual | None = None) -> None:
         """Keep an entry for the next turn."""
-        if payload and isinstance(entry, Init | Push):
-            self._fill_out(entry, payload, residual)
-        observed = payload.observed.pack() if payload and payload.observed else ""
-        passes_over = payload.passes_over if payload else None
-        shared = (self._rank,) if isinstance(entry, Join) else ()
-        self._outgoing.append(Header(entry, shared=shared, observed=observed, passes_over=passes_over).pack())
-
-    def _fill_out(self, entry: Init | Push, payload: Payload, residual: Residual | None) -> None:
-        out = self._memory.out
-        if self._codec.lossy and isinstance(entry, Push):
-            for mine in self._layout.slices:  # what a server would have decoded
-                carry(self._codec, payload.x[mine], out[mine], residual, mine.start)
-        elif payload.x.data_ptr() != out.data_ptr():
-            out.copy_(payload.x)
-        self._memory.put_out(payload.buffers)
+        self._outgoing.add(entry, payload, residual)
 
     def send_ahead(self, seq: int, x: Tensor, start: int) -> None:
         """Nothing travels here."""
@@ -145,8 +124,7 @@ class ServerlessPort:
     def _take_turn(self) -> None:
         outside = self._outside.take(LOOK_INTERVAL if self._is_idle and not self._outgoing else 0.0) if self._outside else []
         self._turn += 1
-        self._memory.write_entries(self._turn, TurnEntries(self._outgoing, outside))
-        self._outgoing = []
+        self._memory.write_entries(self._turn, TurnEntries(self._outgoing.take(), outside))
         self._barrier.meet()
         found = [self._memory.read_entries(self._turn, rank) for rank in range(self._count)]
         self._is_idle = all(of_rank.is_empty for of_rank in found)

@@ -45,7 +45,7 @@ def _watched(spec: JobSpec) -> JobSpec:
 class ShardedCenter:
     def __init__(self, spec: JobSpec, size: int, align: int, parameters: tuple[ParameterShape, ...]) -> None:
         """`align`: where slices may begin; 1 splits even the tiny vectors of the toys."""
-        self.shards = [Shard(_watched(spec), hosting=TableHosting(spec, k)) for k in range(spec.roles.shards)]
+        self.shards = [Shard(_watched(spec), hosting=TableHosting(spec, k)) for k in range(spec.shards)]
         self._pull_codec = spec.pull_codec
         self._parameters, sees = parameters, spec.optimizer_at_servers.sees
         self._slices = slices_for(sees, parameters, size, len(self.shards), max(align, spec.codec.block))

@@ -60,8 +60,6 @@ def _check_serverless(spec: JobSpec) -> None:
         raise ValueError(f"roles.server.device: without servers the workers hold the shards, in shared memory; remove it, {remedy}")
     if spec.tables:
         raise ValueError(f"tables: embedding tables need servers; remove them, {remedy}")
-    if spec.on_worker_loss == "continue":
-        raise ValueError(f"on_worker_loss: a lost worker takes its shard with it; take restart, {remedy}")
     if spec.roles.worker.hogwild > 1:
         raise ValueError(f"roles.worker.hogwild: all workers train in one center, which threads would move; remove it, {remedy}")
     if spec.roles.worker.count > MAX_SHARDS:

@@ -149,7 +149,7 @@ class JobSpec(SpecPart, frozen=True):
     on_worker_loss: Literal["restart", "continue"] | None = Field(
         None,
         description="Reaction to a lost worker: restart begins a new attempt from the last checkpoint, continue starts the worker "
-        "again; default: restart under bsp, else continue",
+        "again; default: restart under bsp, else continue. Without servers, continue has worker 0 hold the model",
     )
     on_nan: Literal["fail", "drop"] = Field(
         "fail", description="Reaction to a loss that is not finite: fail ends the job, drop discards the push"
@@ -216,6 +216,24 @@ class JobSpec(SpecPart, frozen=True):
     @property
     def effective_on_worker_loss(self) -> Literal["restart", "continue"]:
         return self.on_worker_loss or ("restart" if self.effective_gate.mode == "bsp" else "continue")
+
+    @property
+    def one_holder(self) -> bool:
+        """True if worker 0 holds the only shard: a job without servers that goes on when another worker is lost."""
+        return self.roles.serverless and self.effective_on_worker_loss == "continue"
+
+    @property
+    def shards(self) -> int:
+        """Shards of the center, whichever processes hold them."""
+        if self.roles.serverless:
+            return 1 if self.one_holder else self.roles.worker.count
+        return self.roles.server.shards
+
+    def holds_shard(self, role: str, rank: int) -> bool:
+        """Return whether this process holds a shard of the center."""
+        if not self.roles.serverless:
+            return role == "server"
+        return role == "worker" and rank < self.shards
 
     @property
     def counts_passes(self) -> bool:

@@ -17,7 +17,7 @@ class ServerRole(SpecPart, frozen=True):
     count: ShardCount = Field(
         1,
         description="Server processes, with one shard of the parameters each. auto: the platform chooses by the model's size and "
-        "the free cores; the job starts with one server, and restarts once if more are worth it. 0: each worker holds a shard, in "
+        "the free cores; the job starts with one server, and restarts once if more are worth it. 0: the workers hold them, in "
         "shared memory on one machine; needs the gate bsp",
     )
     optimizer: AnyOptimizer | None = Field(
@@ -33,7 +33,7 @@ class ServerRole(SpecPart, frozen=True):
 
     @property
     def shards(self) -> int:
-        """The number of them; 1 as long as `auto` has not been resolved. See `Roles.shards` where the job may have no servers."""
+        """The number of them; 1 as long as `auto` has not been resolved. See `JobSpec.shards` where the job may have no servers."""
         return 1 if self.count == "auto" else self.count
 
 
@@ -130,10 +130,5 @@ class Roles(SpecPart, frozen=True):
 
     @property
     def serverless(self) -> bool:
-        """True if there are no servers: worker k holds shard k."""
+        """True if there are no servers: the workers hold the shards, see `JobSpec.shards`."""
         return self.server.count == 0
-
-    @property
-    def shards(self) -> int:
-        """Shards of the center, whichever processes hold them."""
-        return self.worker.count if self.serverless else self.server.shards

@@ -1,9 +1,13 @@
 """A job without servers on the platform, undisturbed and when a worker is killed."""
 
+import os
+import signal
 from pathlib import Path
 
+import pytest
 import torch
 
+from gradstream.client import Job
 from tests.platforms import Lab, slow_until
 from tests.support import eventually
 
@@ -17,6 +21,94 @@ FIELDS = {
     "stop": {"epochs": EPOCHS},
 }
 NO_SERVERS = {"worker": {"count": 2, "device": "cpu"}, "server": {"count": 0}}
+
+
+GOES_ON = {
+    "strategy": {"name": "sync", "lr": 0.05},
+    "optimizer": {"name": "adam"},
+    "roles": NO_SERVERS,
+    "on_worker_loss": "continue",
+    "checkpoint": {"every": "2 epochs"},
+    "stop": {"epochs": EPOCHS},
+}
+
+
+def test_the_others_go_on_when_a_worker_is_killed(lab: Lab, tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    job = lab.submit("goes-on", args=slow_until(go, PAUSE), **GOES_ON)
+    lab.trains(job, 300)
+    survivor = lab.pids("worker-0")
+    for _ in range(2):
+        [killed] = lab.pids("worker-1")
+        lab.kill("worker-1")
+        eventually(lambda old=killed: set(lab.pids("worker-1")) - {old}, "the next incarnation")
+        lab.trains(job, lab.client.job(job.id).progress.samples + 200)
+    assert lab.process(job, "worker-1").incarnation == 2
+    assert lab.pids("worker-0") == survivor, "worker 0 has gone on"
+    go.touch()
+    job = lab.ended(job)
+    assert (job.status, job.attempt, job.retries_used) == ("succeeded", 1, 2)
+    assert "the others continue" in lab.messages(job)
+    assert job.progress.samples == job.progress.total_samples, "each incarnation began behind the last push of its rank"
+    ledger = lab.ledger(job)
+    for rank in (0, 1):
+        assert ledger["pushed", rank] == ledger["applied", rank] == 4 * EPOCHS
+    assert job.shards == len(job.progress.shards) == 1, "worker 0 holds it"
+    _check_nothing_is_left(lab, job)
+
+
+@pytest.mark.more
+def test_a_worker_may_be_killed_before_it_has_joined(lab: Lab, tmp_path: Path) -> None:
+    go, killed = tmp_path / "go", set[int]()
+    job = lab.submit("dies-early", args=slow_until(go, PAUSE), retries=4, **GOES_ON)
+    for _ in range(4):
+        [pid] = eventually(lambda: set(lab.pids("worker-1")) - killed, "the next incarnation")
+        os.kill(pid, signal.SIGKILL)
+        killed.add(pid)
+    lab.trains(job, 200)
+    go.touch()
+    job = lab.ended(job)
+    assert (job.status, job.attempt) == ("succeeded", 1)
+    assert job.progress.samples == job.progress.total_samples
+    _check_nothing_is_left(lab, job)
+
+
+@pytest.mark.more
+def test_the_others_go_on_when_a_group_is_killed(lab: Lab, tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    groups = {"worker": {"count": 2, "device": "cpu", "group": 2}, "server": {"count": 0}}
+    job = lab.submit("group-dies", args=slow_until(go, PAUSE), **(GOES_ON | {"roles": groups}))
+    lab.trains(job, 200)
+    lab.kill("worker-1")
+    eventually(lambda: lab.process(job, "worker-1").incarnation == 1 or None, "the next incarnation")
+    go.touch()
+    job = lab.ended(job)
+    assert (job.status, job.attempt, job.retries_used) == ("succeeded", 1, 1)
+    assert job.progress.samples == job.progress.total_samples
+    _check_nothing_is_left(lab, job)
+
+
+def test_a_killed_holder_costs_an_attempt(lab: Lab, tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    job = lab.submit("holder-dies", args=slow_until(go, PAUSE), **GOES_ON)
+    eventually(lambda: "checkpoint 1 " in lab.messages(job) or None, "the first checkpoint")
+    lab.trains(job, 640)
+    lab.kill("worker-0")
+    eventually(lambda: lab.client.job(job.id).attempt == 2 or None, "another attempt")
+    go.touch()
+    job = lab.ended(job)
+    assert (job.status, job.attempt, job.retries_used) == ("succeeded", 2, 1)
+    assert "It held the model, so the others cannot go on without it." in lab.messages(job)
+    ledger = lab.ledger(job)
+    for rank in (0, 1):
+        assert ledger["pushed", rank] == ledger["applied", rank] == 4 * EPOCHS
+    _check_nothing_is_left(lab, job)
+
+
+def _check_nothing_is_left(lab: Lab, job: Job) -> None:
+    eventually(lambda: not (lab.pids("worker-0") + lab.pids("worker-1")), "no process of the job is left")
+    folders = [path for path in Path("/dev/shm").glob(f"gradstream-*/{job.id.hex}*")]
+    eventually(lambda: not any(folder.exists() for folder in folders), "no shared memory of the job is left")
 
 
 def test_a_killed_worker_costs_an_attempt_and_no_bit(lab: Lab, tmp_path: Path) -> None:

@@ -4706,7 +4706,7 @@ export interface components {
             retries: number;
             /**
              * On Worker Loss
-             * @description Reaction to a lost worker: restart begins a new attempt from the last checkpoint, continue starts the worker again; default: restart under bsp, else continue
+             * @description Reaction to a lost worker: restart begins a new attempt from the last checkpoint, continue starts the worker again; default: restart under bsp, else continue. Without servers, continue has worker 0 hold the model
              */
             on_worker_loss?: ("restart" | "continue") | null;
             /**
@@ -7257,7 +7257,7 @@ export interface components {
         ServerRole: {
             /**
              * Count
-             * @description Server processes, with one shard of the parameters each. auto: the platform chooses by the model's size and the free cores; the job starts with one server, and restarts once if more are worth it. 0: each worker holds a shard, in shared memory on one machine; needs the gate bsp
+             * @description Server processes, with one shard of the parameters each. auto: the platform chooses by the model's size and the free cores; the job starts with one server, and restarts once if more are worth it. 0: the workers hold them, in shared memory on one machine; needs the gate bsp
              * @default 1
              */
             count: number | "auto";

@@ -94,7 +94,7 @@ class HostedTables:
     ) -> None:
         """`widths`: of the model's tables, by name. `epoch_samples`: of all workers; 0: not known. `folder`: see `EmbeddingTable`.
         Raises: InvalidWorkload: the job names a table that the model lacks."""
-        specs, buckets = specs_of(spec.tables, widths), buckets_of_shard(shard, spec.roles.shards)
+        specs, buckets = specs_of(spec.tables, widths), buckets_of_shard(shard, spec.shards)
         self.tables = {
             name: EmbeddingTable(name, width, specs[name], spec.seed, buckets, folder=folder)
             for name, width in sorted(widths.items())

@@ -116,7 +116,8 @@ def _head(job: Job, environment: Environment | None, page: str, first_needed: st
 def _shard_count(job: Job) -> str:
     count = job.spec["roles"]["server"]["count"]
     if count == 0:
-        return f"{job.shards}, held by the workers: this job has no servers"
+        holders = "worker 0" if job.spec.get("on_worker_loss") == "continue" else "the workers"
+        return f"{job.shards}, held by {holders}: this job has no servers"
     return f"{job.shards}, auto" if count == "auto" else str(job.shards)
 
 

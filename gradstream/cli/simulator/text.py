@@ -37,7 +37,7 @@ def summary(spec: JobSpec, result: Result, curve: Curve, speeds: Speeds, *, how:
 
 def title(spec: JobSpec) -> str:
     workers = _counted(spec.roles.worker.count, "worker")
-    shards = "without servers" if spec.roles.serverless else _counted(spec.roles.shards, "shard")
+    shards = "without servers" if spec.roles.serverless else _counted(spec.shards, "shard")
     return f"{spec.strategy.name} under {spec.effective_gate}, {workers}, {shards}"
 
 

@@ -133,7 +133,7 @@ class LocalAttempt:
 
     def order(self, role: Role, rank: int, incarnation: int) -> ProcessOrder:
         folder = self._shared.of(self.j)
-        everywhere = SharedMemory(folder=str(folder), servers=list(range(self.spec.roles.shards))) if folder else None
+        everywhere = SharedMemory(folder=str(folder), servers=list(range(self.spec.shards))) if folder else None
         return ProcessOrder(
             id=uuid4(),
             job_id=self._job,

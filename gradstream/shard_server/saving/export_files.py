@@ -66,7 +66,7 @@ class ExportFiles:
         for name, table in (center.tables.tables if center.tables else {}).items():
             tables[name] = ExportedTable(width=table.width, reach=table.spec.reach, admits=table.spec.admit is not None)
         dtype = spec.export.dtype if spec.export else "float32"
-        shards = spec.roles.shards
+        shards = spec.shards
         counts: dict[str, Any] = {"version": center.version, "samples": center.samples, "passes": passes, "seed": spec.seed}
         return Exported(**counts, shards=shards, dtype=dtype, tables=tables)
 

@@ -66,7 +66,7 @@ class Shared:
     @classmethod
     def make(cls, folder: Path, rank: int, incarnation: int, layout: Layout, centers: int = 1) -> Shared:
         """Raises: SharedMemoryError."""
-        file, size = _file(folder, rank, incarnation), _file_size(rank, layout, centers)
+        file, size = vectors_file(folder, rank, incarnation), _file_size(rank, layout, centers)
         try:
             handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         except OSError as error:
@@ -84,7 +84,7 @@ class Shared:
     @classmethod
     def open(cls, folder: Path, rank: int, incarnation: int, layout: Layout, centers: int = 1) -> Shared:
         """Raises: OSError."""
-        handle = os.open(_file(folder, rank, incarnation), os.O_RDWR | os.O_CLOEXEC)
+        handle = os.open(vectors_file(folder, rank, incarnation), os.O_RDWR | os.O_CLOEXEC)
         try:
             return cls(mmap.mmap(handle, _file_size(rank, layout, centers)), layout, centers)
         finally:
@@ -114,7 +114,7 @@ class Shared:
         return self._centers[into].buffers()
 
 
-def _file(folder: Path, rank: int, incarnation: int) -> Path:
+def vectors_file(folder: Path, rank: int, incarnation: int) -> Path:
     return folder / f"{rank}.{incarnation}"
 
 

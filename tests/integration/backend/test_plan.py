@@ -180,6 +180,9 @@ def test_a_job_without_servers_lies_on_one_machine(api: httpx.Client, two: tuple
     assert (found["shards"]["count"], found["shards"]["sure"]) == (0, True)
     assert "each of its 4 workers holds a shard" in found["shards"]["message"]
     assert (found["local_share"], found["memory"]["server"]) == (1, 0)
+    goes_on = plan(api, size=SIZE, strategy={"name": "sync"}, roles=roles, on_worker_loss="continue")
+    assert "worker 0 holds the whole model" in goes_on["shards"]["message"]
+    assert goes_on["memory"]["worker"] > found["memory"]["worker"]
     roles["worker"]["count"] = 6
     start = plan(api, strategy={"name": "sync"}, roles=roles)["start"]
     assert start["reason"] == "too_large"

@@ -25,7 +25,7 @@ from tests.platforms import USERLAND, slow_until
 from tests.support import TIMEOUT, eventually
 
 
-def spec_of(servers: int, go: Path | None = None, epochs: int = 3) -> JobSpec:
+def spec_of(servers: int, go: Path | None = None, epochs: int = 3, on_worker_loss: str = "restart") -> JobSpec:
     """`go`: mini-batches take long until this file is there."""
     return JobSpec.model_validate(
         {
@@ -35,13 +35,14 @@ def spec_of(servers: int, go: Path | None = None, epochs: int = 3) -> JobSpec:
             "optimizer": {"name": "adam"},
             "roles": {"worker": {"count": 2, "device": "cpu"}, "server": {"count": servers}},
             "stop": {"epochs": epochs},
+            "on_worker_loss": on_worker_loss,
         }
     )
 
 
-def trained(folder: Path, servers: int) -> dict[str, torch.Tensor]:
+def trained(folder: Path, servers: int, on_worker_loss: str = "restart") -> dict[str, torch.Tensor]:
     talk = io.StringIO()
-    with Trainer(spec_of(servers), USERLAND, folder, talk) as trainer:
+    with Trainer(spec_of(servers, on_worker_loss=on_worker_loss), USERLAND, folder, talk) as trainer:
         result = trainer.run()
     assert result["status"] == "succeeded", talk.getvalue()
     assert result["samples"] == 3 * 256
@@ -52,6 +53,8 @@ def test_train_without_servers(tmp_path: Path) -> None:
     without, beside = trained(tmp_path / "without", 0), trained(tmp_path / "with", 1)
     assert without.keys() == beside.keys()
     assert all(torch.equal(without[name], value) for name, value in beside.items())
+    one_holder = trained(tmp_path / "holder", 0, "continue")
+    assert all(torch.equal(one_holder[name], value) for name, value in beside.items())
 
 
 class Attempts:

@@ -24,7 +24,10 @@ from gradstream.process.saving.part import CheckpointPartFiles, resumed_state
 from gradstream.process.saving.uploads import Uploads
 from gradstream.process.shared import SharedFolders
 from gradstream.process.store import open_store
+from gradstream.serverless.holder.client_port import ClientPort
+from gradstream.serverless.holder.port import HolderPort
 from gradstream.serverless.port import ServerlessPort
+from gradstream.serverless.ports import AnyServerlessPort
 from gradstream.shard_server.settings import ServerSettings
 from gradstream.spec import JobSpec
 from gradstream.train.link import Link, LinkEvents
@@ -43,6 +46,7 @@ from gradstream.wire.transport.retransmissions import Retransmissions
 from ps_node.server import Server
 from tests.support import TIMEOUT
 
+AnyPort = RedisPort | AnyServerlessPort
 Make = Callable[[JobSpec, int], Problem]
 
 _BUILDING = threading.Lock()
@@ -77,13 +81,15 @@ class Cluster:
     local: Sequence[int] = ()
     """Shards that share memory with the workers."""
     serverless: bool = False
-    """No servers: worker k holds shard k, and `local` names all shards."""
+    """No servers: worker k holds shard k, or worker 0 the only one, if the job goes on after losses. `local` names all shards."""
     device: torch.device | None = None
     """Where shards compute: see `Shard`."""
     before_round: Callable[[int, Replica], None] = lambda rank, w: None
     errors: list[BaseException] = field(default_factory=list)
     threads: list[threading.Thread] = field(default_factory=list)
     servers: list[Server] = field(default_factory=list)
+    ports: dict[int, AnyPort] = field(default_factory=dict)
+    """The port of the newest incarnation of each worker."""
     distances: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
     """What each worker was told of how far the center had moved away from its bases."""
 
@@ -144,12 +150,12 @@ class Cluster:
         server.run()
         reporter.close()
 
-    def link(self, rank: int, incarnation: int = 0) -> tuple[Link, Replica, RedisPort | ServerlessPort, Uploads]:
+    def link(self, rank: int, incarnation: int = 0) -> tuple[Link, Replica, AnyPort, Uploads]:
         order = self.order("worker", rank, incarnation)
         problem = self.build(rank)
         uploads = Uploads(open_store(order.store, order))
         w = Replica(self.spec, problem)
-        port = self.port(rank, incarnation, w)
+        port = self.ports[rank] = self.port(rank, incarnation, w)
         link = Link(self.spec, port, w, rank, incarnation, _Uploading(uploads, rank, self.distances[rank]))
         proposes = rank == 0 and self.resume is None
         store = open_store(order.store, order)
@@ -161,12 +167,11 @@ class Cluster:
         with _BUILDING:
             return self.problem(self.spec, rank)
 
-    def port(self, rank: int, incarnation: int, w: Replica) -> RedisPort | ServerlessPort:
+    def port(self, rank: int, incarnation: int, w: Replica) -> AnyPort:
         shards, sees = self.spec.roles.server.shards, self.spec.optimizer_at_servers.sees
         layout = Layout.of(w.theta, w.model.buffers(), shards, w.model.parameters, sees)
         if self.serverless and rank >= 0:
-            order = self.order("worker", rank, incarnation)
-            return ServerlessPort(order, self.home(f"worker-{rank}"), layout, ServerSettings())
+            return self.serverless_port(self.order("worker", rank, incarnation), layout)
         shared = self.order("worker", rank, incarnation).shared if rank >= 0 else None
         return RedisPort(
             self.access,
@@ -180,12 +185,18 @@ class Cluster:
             pipeline=self.spec.pipeline if rank >= 0 else 0,
         )
 
+    def serverless_port(self, order: ProcessOrder, layout: Layout) -> AnyServerlessPort:
+        if self.spec.on_worker_loss == "continue" and order.rank != 0:
+            return ClientPort(order, layout)
+        port = HolderPort if self.spec.on_worker_loss == "continue" else ServerlessPort
+        return port(order, self.home(f"worker-{order.rank}"), layout, ServerSettings())
+
     def remote(self, rank: int) -> RemoteServers:
         """What a worker sends by."""
         return RemoteServers(Routes(self.access, self.j), self.j, rank, 0, Retransmissions())
 
-    def work(self, rank: int) -> None:
-        link, w, port, uploads = self.link(rank)
+    def work(self, rank: int, incarnation: int = 0) -> None:
+        link, w, port, uploads = self.link(rank, incarnation)
         strategy = self.spec.strategy
 
         class Watched:
@@ -196,7 +207,7 @@ class Cluster:
         train(Watched(), w, link)  # type: ignore[arg-type]
         link.leave()
         uploads.add_all(CheckpointPartFiles(FINAL_CHECKPOINT, worker_part(rank), link.state()), needed=True)
-        if isinstance(port, ServerlessPort):
+        if not isinstance(port, RedisPort):
             port.serve()
         uploads.finish()
 

@@ -53,9 +53,9 @@ def bowl(spec: JobSpec, rank: int) -> Bowl:
     return Bowl(spec, rank, size=SIZE)
 
 
-def spec_of(case: dict[str, Any], steps: int = 13) -> JobSpec:
+def spec_of(case: dict[str, Any], steps: int = 13, shards: int = WORKERS) -> JobSpec:
     more = {key: value for key, value in case.items() if key != "strategy"}
-    return job(case["strategy"], workers=WORKERS, shards=WORKERS, steps=steps, **more)
+    return job(case["strategy"], workers=WORKERS, shards=shards, steps=steps, **more)
 
 
 def without_servers(cluster: Callable[..., Cluster], spec: JobSpec, **more: Any) -> Cluster:
@@ -73,7 +73,7 @@ def test_a_job_without_servers_has_the_bits_of_one_with_servers(case: str, clust
         assert torch.equal(cluster(spec, bowl, local=range(WORKERS)).run(), expected)
 
 
-def _with_a_checkpoint(attempt: Cluster) -> Tensor:
+def run_with_a_checkpoint(attempt: Cluster) -> Tensor:
     def ask_for_a_checkpoint(rank: int, w: Replica) -> None:
         if rank == 1 and w.t == 9:
             plane.control_checkpoint(attempt.admin, attempt.j, 1)
@@ -88,14 +88,14 @@ def test_a_checkpoint_is_resumed_with_servers_or_without(
     optimizer: dict[str, Any], cluster: Callable[..., Cluster], tmp_path: Path
 ) -> None:
     spec = spec_of({"strategy": {"name": "sync", "lr": 0.02}, "optimizer": optimizer}, steps=300)
-    whole = _with_a_checkpoint(without_servers(cluster, spec, folder=tmp_path / "a"))
+    whole = run_with_a_checkpoint(without_servers(cluster, spec, folder=tmp_path / "a"))
     first = without_servers(cluster, spec, folder=tmp_path / "b")
-    assert torch.equal(_with_a_checkpoint(first), whole)
+    assert torch.equal(run_with_a_checkpoint(first), whole)
     again = {"folder": tmp_path / "b", "job": first.job, "resume": Resume(attempt=1, checkpoint=1)}
     assert torch.equal(without_servers(cluster, spec, number=2, **again).run(), whole)
     assert torch.equal(cluster(spec, bowl, local=range(WORKERS), number=3, **again).run(), whole)
     second = cluster(spec, bowl, local=range(WORKERS), folder=tmp_path / "c")
-    assert torch.equal(_with_a_checkpoint(second), whole)
+    assert torch.equal(run_with_a_checkpoint(second), whole)
     again = {"folder": tmp_path / "c", "job": second.job, "resume": Resume(attempt=1, checkpoint=1)}
     assert torch.equal(without_servers(cluster, spec, number=2, **again).run(), whole)
 

@@ -78,7 +78,7 @@ class TestAdvice:
         assert found.reasons == [f"sync: its workers compute {found.choice.busy:.0%} of the time."]
         assert found.job.busy > 5 * advise(spec, measured(), SLOW_LINK).job.busy
         (asynchronous,) = (each for each in found.strategies if each.name == "async")
-        assert asynchronous.spec.roles.shards == 1
+        assert asynchronous.spec.shards == 1
 
     def test_nobody_waits_for_a_straggler(self) -> None:
         assert advice(UNEVEN, workers=2).choice.name == "async"

@@ -50,7 +50,7 @@ def spec(**changes: Any) -> JobSpec:
 
 
 def process(role: Any, rank: int = 0) -> PlacedProcess:
-    return PlacedProcess(uuid4(), role, label(role, rank), running=True, ended=False)
+    return PlacedProcess(uuid4(), role, label(role, rank), running=True, ended=False, rank=rank)
 
 
 SERVER, WORKER, OTHER, EVALUATOR = process("server"), process("worker"), process("worker", 1), process("evaluator")
@@ -192,6 +192,20 @@ def test_a_lost_worker() -> None:
     assert isinstance(next_step(replace(now, spec=spec(gate="bsp"))), Restart), "the default under bsp"
     assert isinstance(next_step(replace(now, retries_used=2)), Fail)
     assert isinstance(next_step(ended(now, SERVER, ExitReason.KILLED)), Restart), "no shard, no respawn"
+
+
+def test_without_servers_a_lost_worker_is_respawned_if_it_holds_no_shard() -> None:
+    roles = {"worker": {"count": 2}, "server": {"count": 0}}
+    goes_on = spec(strategy={"name": "sync"}, roles=roles, on_worker_loss="continue")
+    now = replace(RUNNING, spec=goes_on, processes=(WORKER, OTHER, EVALUATOR))
+    respawn = next_step(ended(now, OTHER, ExitReason.KILLED))
+    assert isinstance(respawn, Respawn)
+    assert respawn.process == OTHER.id
+    restart = next_step(ended(now, WORKER, ExitReason.KILLED))
+    assert restart == Restart("killed", "worker-0 ended: killed. It held the model, so the others cannot go on without it.", True)
+    assert isinstance(next_step(ended(ended(now, OTHER, ExitReason.KILLED), WORKER, ExitReason.KILLED)), Restart)
+    each_holds_one = replace(now, spec=spec(strategy={"name": "sync"}, roles=roles))
+    assert isinstance(next_step(ended(each_holds_one, OTHER, ExitReason.KILLED)), Restart)
 
 
 def test_a_lost_evaluator_is_respawned_whatever_the_gate() -> None:

@@ -239,6 +239,12 @@ def test_the_workers_of_a_job_without_servers_lie_on_one_machine() -> None:
     assert [(p.node, p.gpu) for p in with_gpus] == [("b", 0), ("b", 1), ("b", None)]
 
 
+def test_without_servers_a_respawn_stays_where_the_model_lies() -> None:
+    here, spec = UUID(int=ord("a")), without_servers(2)
+    assert place_again("worker", 1, spec, [machine("a", 1), machine("b", 4)], here) == Place("worker", 1, here, "a", 0)
+    assert place_again("worker", 1, spec, [machine("a", 0, slots=4), machine("b", 4)], here) is None
+
+
 def test_a_job_without_servers_waits_for_one_machine_that_has_room() -> None:
     full = place(without_servers(3), [machine("a", 2, slots=4), machine("b", 2)])
     assert isinstance(full, Shortage)

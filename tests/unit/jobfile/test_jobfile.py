@@ -247,7 +247,6 @@ def test_an_interval_is_a_time_or_counted_and_survives_json(written: str, means:
         (["roles.server.count=0", "gate={mode: bsp, quorum: 1}"], "/gate/quorum", "remove it"),
         (["roles.server={count: 0, device: auto}", "gate=bsp"], "/roles/server/device", "the workers hold the shards"),
         (["roles.server.count=0", "gate=bsp", "tables={default: {}}"], "/tables", "need servers"),
-        (["roles.server.count=0", "gate=bsp", "on_worker_loss=continue"], "/on_worker_loss", "take restart"),
         (["roles.server.count=0", "gate=bsp", "roles.worker.hogwild=2"], "/roles/worker/hogwild", "roles.server.count: 1"),
         (["roles.server.count=0", "gate=bsp", "roles.worker.count=257"], "/roles/worker/count", "at most 256 workers"),
         (["gate=bsp", "gate={mode: bsp, warm_start: 5}"], "/gate", "means nothing under the gate 'bsp'"),
@@ -376,3 +375,20 @@ def test_every_mistake_has_a_pointer_that_starts_in_the_document(document: dict[
 def test_any_text_is_a_job_or_an_explained_mistake(text: str) -> None:
     with pytest.raises(GradstreamError):
         jobfile.load(text)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "shards", "holders"),
+    [
+        (["roles.server.count=2"], 2, {("server", 0), ("server", 1), ("server", 2)}),
+        (["roles.server.count=0", "gate=bsp"], 3, {("worker", 0), ("worker", 1), ("worker", 2)}),
+        (["roles.server.count=0", "gate=bsp", "on_worker_loss=continue"], 1, {("worker", 0)}),
+    ],
+)
+def test_the_holders_of_shards_follow_from_servers_and_losses(
+    overrides: list[str], shards: int, holders: set[tuple[str, int]]
+) -> None:
+    spec = jobfile.load(JOB, ["roles.worker.count=3", *overrides])
+    assert spec.shards == shards
+    ranks = [(role, rank) for role in ("server", "worker", "evaluator") for rank in range(3)]
+    assert {(role, rank) for role, rank in ranks if spec.holds_shard(role, rank)} == holders

@@ -1,7 +1,11 @@
 import type { Job, ServerLoad } from "@/client"
 
-/** The job has no servers: worker k holds shard k. */
+/** The job has no servers: its workers hold the shards. */
 export const isServerless = (job: Job) => job.spec.roles.server.count === 0
+
+/** Holders of the shards in a job without servers. `usual`: the same, where each worker holds one. */
+export const describeHolders = (job: Job, usual: string) =>
+  `This job has no servers: ${job.spec.on_worker_loss === "continue" ? "worker 0 holds the only shard" : usual}`
 
 /** A shard reports as `server-k`, also if a worker holds it. */
 export function nameShard(load: ServerLoad, job: Job): ServerLoad {

@@ -55,7 +55,7 @@ def trained_part(spec: JobSpec, version: int, shard: int, hosted: Mapping[str, E
         name: TrainedTable(width=widths[name], reach=of_table.reach, admits=of_table.admit is not None)
         for name, of_table in specs_of(spec.tables, widths).items()
     }
-    return TrainedPart(version=version, shard=shard, shards=spec.roles.shards, seed=spec.seed, tables=tables)
+    return TrainedPart(version=version, shard=shard, shards=spec.shards, seed=spec.seed, tables=tables)
 
 
 def trained_tensors(hosted: Mapping[str, EmbeddingTable]) -> dict[str, torch.Tensor]:

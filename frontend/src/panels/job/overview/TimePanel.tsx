@@ -12,7 +12,7 @@ import { useOverview } from "@/hooks/job/useOverview"
 import { useStragglers } from "@/hooks/job/useStragglers"
 import { counted, formatDuration, formatNumber } from "@/lib/format"
 import { HATCHED, QUIET, serverBar, SLICES, workerBar } from "@/lib/job/overview"
-import { isServerless, nameShard } from "@/lib/job/serverless"
+import { describeHolders, isServerless, nameShard } from "@/lib/job/serverless"
 import { hasEnded } from "@/lib/status"
 import classes from "./TimePanel.module.css"
 
@@ -39,7 +39,7 @@ export function TimePanel() {
         <StackedBars bars={bars} order={SLICES} quiet={QUIET} hatched={HATCHED} />
         <Text size="xs" c="dimmed" mt="xs">
           Every bar is {formatDuration(seconds)} long. The percentage is a worker's share of computing, or a shard's share of applying pushes. Workers wait at
-          the gate and for responses while shards apply.{serverless && " This job has no servers: worker k holds shard k, and applies pushes while it waits."}
+          the gate and for responses while shards apply.{serverless && ` ${describeHolders(job, "worker k holds shard k")}, and applies pushes while it waits.`}
         </Text>
         <Facts speed={speed} />
       </Loaded>

@@ -7,7 +7,7 @@ import { useNothing } from "@/hooks/job/useNothing"
 import { useOverview } from "@/hooks/job/useOverview"
 import { useNow } from "@/hooks/useNow"
 import { formatAgo, formatBytes, formatCount, formatMoments, formatPercent } from "@/lib/format"
-import { isServerless, nameShard } from "@/lib/job/serverless"
+import { describeHolders, isServerless, nameShard } from "@/lib/job/serverless"
 import { hasEnded } from "@/lib/status"
 import { LoadTable, type Column } from "./LoadTable"
 
@@ -21,7 +21,7 @@ export function ServersPanel() {
   const servers = overview.data?.servers.map((load) => nameShard(load, job)) ?? []
   const subtitle =
     isServerless(job)
-      ? "This job has no servers: each worker holds a shard."
+      ? `${describeHolders(job, "each worker holds a shard")}.`
       : "The shards and the evaluator of this attempt"
   const columns: Column<ServerLoad>[] = [
     { head: "Entries", cell: ({ step, label }) => (label === "evaluator" ? "–" : formatCount(step)) },

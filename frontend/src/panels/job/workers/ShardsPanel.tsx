@@ -5,7 +5,7 @@ import { Panel } from "@/components/page/Panel"
 import { useFeed } from "@/hooks/job/useFeed"
 import { formatBytes, formatCount, formatMoments, formatPercent } from "@/lib/format"
 import { balance, emptyShards } from "@/lib/job/exchange"
-import { isServerless } from "@/lib/job/serverless"
+import { describeHolders, isServerless } from "@/lib/job/serverless"
 
 const HEADS = ["Slice", "Busy on average", "Apply", "Longest queue"]
 
@@ -13,13 +13,14 @@ const HEADS = ["Slice", "Busy on average", "Apply", "Longest queue"]
 export function ShardsPanel() {
   const shards = useFeed((feed) => feed.job.progress.shards)
   const serverless = useFeed((feed) => isServerless(feed.job))
+  const holders = useFeed((feed) => describeHolders(feed.job, "shard k is held by worker k"))
   const notes = useFeed((feed) => feed.job.notes)
   if (!shards || shards.length === 0) return null
   const even = balance(shards)
   const why = notes?.find(({ pointer }) => pointer === "/roles/server/count")
   const empty = emptyShards(shards)
   const subtitle = [
-    serverless ? "This job has no servers: shard k is held by worker k." : "",
+    serverless ? `${holders}.` : "",
     serverless ? "" : describeEmpty(empty.length, shards.length),
     even === null ? "" : `Balance ${formatPercent(even, 0)}: mean work of a shard, relative to the busiest.`,
     why ? `auto: ${why.message}` : "",

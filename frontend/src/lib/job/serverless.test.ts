@@ -1,0 +1,14 @@
+import { describe, expect, it } from "vitest"
+import type { Job } from "@/client"
+import { makeJob } from "@/lib/testing"
+import { describeHolders } from "./serverless"
+
+describe("describeHolders", () => {
+  const spec = (on_worker_loss: Job["spec"]["on_worker_loss"]) => ({ ...makeJob().spec, on_worker_loss })
+
+  it("says who holds the shards by what a lost worker costs", () => {
+    const usual = "each worker holds a shard"
+    expect(describeHolders(makeJob({ spec: spec(null) }), usual)).toBe("This job has no servers: each worker holds a shard")
+    expect(describeHolders(makeJob({ spec: spec("continue") }), usual)).toBe("This job has no servers: worker 0 holds the only shard")
+  })
+})

@@ -1,0 +1,24 @@
+"""The port of a worker in a job without servers, by what follows from the loss of a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from gradstream.process.order import ProcessOrder
+from gradstream.serverless.holder.client_port import ClientPort
+from gradstream.serverless.holder.port import HolderPort
+from gradstream.serverless.port import ServerlessPort
+from gradstream.shard_server.settings import ServerSettings
+from gradstream.wire.transport.layout import Layout
+
+AnyServerlessPort = ServerlessPort | HolderPort | ClientPort
+
+
+def make_port(order: ProcessOrder, folder: Path, layout: Layout, on_wait: Callable[[float], None]) -> AnyServerlessPort:
+    """Raises: UserError: the node has no shared memory for it. PlaneLost: the attempt is over."""
+    if not order.spec.one_holder:
+        return ServerlessPort(order, folder, layout, ServerSettings(), on_wait)
+    if order.rank == 0:
+        return HolderPort(order, folder, layout, ServerSettings(), on_wait)
+    return ClientPort(order, layout, on_wait)
