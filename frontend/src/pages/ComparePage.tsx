@@ -12,6 +12,7 @@ import { useRuns, type Runs } from "@/hooks/compare/useRuns"
 import { useAddress } from "@/hooks/useAddress"
 import { CurvesPanel } from "@/panels/compare/CurvesPanel"
 import { DiffPanel } from "@/panels/compare/DiffPanel"
+import { ImportancePanel } from "@/panels/compare/ImportancePanel"
 import { ParallelPanel } from "@/panels/compare/ParallelPanel"
 import { RunsPanel } from "@/panels/compare/RunsPanel"
 import { ScatterPanel } from "@/panels/compare/ScatterPanel"
@@ -60,6 +61,7 @@ function Comparing({ runs, metric }: { runs: Runs; metric: ComparedMetric }) {
       <TargetPanel jobs={runs.drawn} metric={metric} />
       <ScatterPanel runs={runs} />
       <ParallelPanel runs={runs} />
+      <ImportancePanel runs={runs} metric={metric} />
       <DiffPanel jobs={runs.all} paths={runs.differing} />
     </BoardContext>
   )

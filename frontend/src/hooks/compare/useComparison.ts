@@ -38,6 +38,8 @@ export interface Comparison {
   scatterY: string | null
   /** Axes of the scatter plot that are logarithmic. */
   scatterLog: "" | "x" | "y" | "xy"
+  /** Field of the figure that settings are to explain; null: the best value of the metric. */
+  explained: string | null
   /** Only jobs inside all of these are drawn. */
   within: readonly FieldRange[]
 }
@@ -81,6 +83,7 @@ function read(params: URLSearchParams): Comparison {
     scatterX: params.get("sx"),
     scatterY: params.get("sy"),
     scatterLog: (["x", "y", "xy"] as const).find((one) => one === params.get("slog")) ?? "",
+    explained: params.get("explain"),
     within: readFieldRanges(params.get("within") ?? ""),
   }
 }
@@ -95,7 +98,7 @@ function write(params: URLSearchParams, over: Partial<Comparison>, now: Comparis
 /** As it stands in the address; what is the default is left out. */
 function written(over: Partial<Comparison>): Record<string, string> {
   const { jobs, metric, axis, group, spread, smoothing, scale, hidden, target, direction, fields, all } = over
-  const { off, pick, columns, order, scatterX, scatterY, scatterLog, within } = over
+  const { off, pick, columns, order, scatterX, scatterY, scatterLog, explained, within } = over
   return {
     ...(jobs && { jobs: jobs.join(",") }),
     ...(metric !== undefined && { metric: metric ?? "" }),
@@ -116,6 +119,7 @@ function written(over: Partial<Comparison>): Record<string, string> {
     ...(scatterX !== undefined && { sx: scatterX ?? "" }),
     ...(scatterY !== undefined && { sy: scatterY ?? "" }),
     ...(scatterLog !== undefined && { slog: scatterLog }),
+    ...(explained !== undefined && { explain: explained ?? "" }),
     ...(within && { within: writeFieldRanges(within) }),
   }
 }
