@@ -2,7 +2,6 @@ import { Button, Group, Select, Stack, Table, Text } from "@mantine/core"
 import { useState } from "react"
 import type { Importance, SettingImportance } from "@/client"
 import { Loaded } from "@/components/messages/Loaded"
-import { Panel } from "@/components/page/Panel"
 import { useMetric } from "@/hooks/charts/useMetricCatalogue"
 import { useSight } from "@/hooks/charts/useSight"
 import type { ComparedMetric } from "@/hooks/compare/useComparedMetric"
@@ -11,6 +10,7 @@ import { useImportance } from "@/hooks/compare/useImportance"
 import type { Runs } from "@/hooks/compare/useRuns"
 import { direction, figureField, figureFields, figureName, leftOut, settingNames, verdict } from "@/lib/compare/importance"
 import { counted } from "@/lib/format"
+import { ComparePanel } from "./ComparePanel"
 import classes from "./ImportancePanel.module.css"
 
 const TITLE = "Importance of settings"
@@ -25,7 +25,7 @@ export function ImportancePanel({ runs: { drawn, fields }, metric }: { runs: Run
   const field = figureField(fields, explained)
   const found = useImportance(drawn, figureName(field, { name: metric.name, better }), width !== null)
   return (
-    <Panel
+    <ComparePanel
       title={TITLE}
       subtitle="Which settings predict a figure of the ended runs, by a random forest"
       actions={
@@ -37,14 +37,18 @@ export function ImportancePanel({ runs: { drawn, fields }, metric }: { runs: Run
       flush
     >
       <div ref={element}>
-        <Loaded
-          isPending={drawn.length > 0 && found.isPending} error={found.data ? null : found.error} refetch={found.refetch}
-          isEmpty={found.data?.reason !== null} empty={found.data?.reason ?? "No job is drawn."} height={140}
-        >
-          {found.data && <Ranking found={found.data} format={field.format} />}
-        </Loaded>
+        {width === null && !found.data ? (
+          <div className={classes.unseen} />
+        ) : (
+          <Loaded
+            isPending={drawn.length > 0 && found.isPending} error={found.data ? null : found.error} refetch={found.refetch}
+            isEmpty={found.data?.reason !== null} empty={found.data?.reason ?? "No job is drawn."} height={140}
+          >
+            {found.data && <Ranking found={found.data} format={field.format} />}
+          </Loaded>
+        )}
       </div>
-    </Panel>
+    </ComparePanel>
   )
 }
 
