@@ -16,7 +16,7 @@ export function DiffPanel({ jobs, paths }: { jobs: readonly Compared[]; paths: r
     <ComparePanel
       title="Job files"
       subtitle={`${paths.length} of ${every.length} values differ; defaults are filled in`}
-      actions={<Switch size="sm" label="Show all" checked={all} onChange={(event) => change({ all: event.currentTarget.checked })} />}
+      actions={<Switch size="sm" label="Show all" style={{ whiteSpace: "nowrap" }} checked={all} onChange={(event) => change({ all: event.currentTarget.checked })} />}
       flush
     >
       <Loaded isEmpty={rows.length === 0} empty={jobs.length < 2 ? "Add another job to compare, or show all fields." : "These jobs differ only in their names."}>

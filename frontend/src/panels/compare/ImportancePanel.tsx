@@ -25,17 +25,11 @@ export function ImportancePanel({ runs: { drawn, fields }, metric }: { runs: Run
   const field = figureField(fields, explained)
   const found = useImportance(drawn, figureName(field, { name: metric.name, better }), width !== null)
   return (
-    <ComparePanel
-      title={TITLE}
-      subtitle="Which settings predict a figure of the ended runs, by a random forest"
-      actions={
-        <Select
-          size="xs" aria-label="Figure" data={figureFields(fields).map(({ key, label }) => ({ value: key, label }))} value={field.key} allowDeselect={false} searchable
-          onChange={(key) => key && change({ explained: key })}
-        />
-      }
-      flush
-    >
+    <ComparePanel title={TITLE} subtitle="Which settings predict a figure of the ended runs, by a random forest" flush>
+      <Select
+        size="xs" label="Figure" mx={18} mb="sm" maw={240} data={figureFields(fields).map(({ key, label }) => ({ value: key, label }))} value={field.key} allowDeselect={false} searchable
+        onChange={(key) => key && change({ explained: key })}
+      />
       <div ref={element}>
         {width === null && !found.data ? (
           <div className={classes.unseen} />
