@@ -45,6 +45,8 @@ COMPUTING = Bound("requests with a job file", 2, 30, in_all=2, until_sent=False)
 """They compute. More than a few at a time would keep the interpreter from all others, whoever sends them."""
 DIAGNOSING = Bound("diagnoses", 2, 30, in_all=2, until_sent=False)
 """They read the times of all pushes of a job and compute with them."""
+EXPLAINING = Bound("importances of settings", 1, 30, in_all=1, until_sent=False)
+"""Each learns a forest, which takes a core for up to some seconds."""
 HEAVY = Bound("heavy requests", 2, 30, in_all=2)
 """They read much. A bound of its own is on pieces that are computed while they are sent (`backend/web/chunks.py`)."""
 UPLOADING = Bound("uploads", 4, 28)
@@ -108,6 +110,7 @@ RULES = (
     Rule("GET", "/jobs/table", Who.USER, _SMALL, HEAVY),
     Rule("GET", "/jobs/fields", Who.USER, _SMALL, HEAVY),
     Rule("GET", "/compare/target", Who.USER, _SMALL, HEAVY),
+    Rule("GET", "/compare/importance", Who.USER, _SMALL, EXPLAINING),
     Rule("GET", "/jobs/*", Who.USER, _SMALL, WAITING),
     Rule("*", "/**", Who.USER, _SMALL),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from itertools import pairwise
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy.orm import Session
@@ -81,10 +82,14 @@ def config(session: Session, files: FileStore, job_id: UUID) -> Config:
     """Raises: NotFound."""
     job = jobs.find(session, job_id)
     given, known = JobSpec.model_validate(job.spec), jobs.spec_of(job)
-    defaults = bundles.argument_defaults(files, job.bundle, given.workload.entrypoint)
-    effective = effective_values(known.model_copy(update={"priority": job.priority}), defaults)
     full = known.model_dump(mode="json", exclude_none=True)
-    return Config(source=job.source, overrides=job.overrides, short=shortest(given), full=full, effective=effective)
+    return Config(source=job.source, overrides=job.overrides, short=shortest(given), full=full, effective=effective(files, job))
+
+
+def effective(files: FileStore, job: JobRow) -> dict[str, Any]:
+    """Return the values that the job runs with, to compare jobs by."""
+    spec = jobs.spec_of(job).model_copy(update={"priority": job.priority})
+    return effective_values(spec, bundles.argument_defaults(files, job.bundle, spec.workload.entrypoint))
 
 
 def _attempts(

@@ -1,4 +1,4 @@
-"""Points, charts and targets."""
+"""Points, charts, targets and importance."""
 
 from __future__ import annotations
 
@@ -104,3 +104,33 @@ class Targets(ApiModel):
 
     def _repr_html_(self) -> str:
         return html.show_targets(self.items)
+
+
+class SettingLevel(ApiModel):
+    value: str
+    runs: int
+    mean: float = Field(description="Mean figure of these runs")
+
+
+class SettingImportance(ApiModel):
+    settings: list[str] = Field(description="Several: they differ between the same runs, so nothing tells them apart")
+    importance: float = Field(description="Loss of out-of-bag R² when the values are shuffled between the runs; the mean")
+    spread: float = Field(description="Standard deviation over the shuffles")
+    stands_out: bool = Field(description="Shuffles and noise alone do not explain its importance")
+    correlation: float | None = Field(description="Rank correlation (Spearman) with the figure; null: not a number in all runs")
+    levels: list[SettingLevel] = Field(description="Unless it is a number: its values with the most runs, the lowest mean first")
+
+
+class Importance(ApiModel):
+    """Which settings explain a figure of ended runs, by a random forest and permutation importance."""
+
+    figure: str = Field(examples=["min:eval/loss"])
+    runs: int = Field(description="Ended runs with a finite value of the figure; only these count")
+    r2: float | None = Field(description="Out-of-bag R²: what part of the variance the settings predict; null: not computed")
+    needed_r2: float | None = Field(description="The least R² that is believed of so many runs; null: not computed")
+    believed: bool = Field(description="The R² is high enough. If not, the importances say nothing")
+    reason: str | None = Field(description="Why nothing was computed, and the remedy; null: it was")
+    settings: list[SettingImportance] = Field(description="Settings that differ between the runs, the most important first")
+    running: list[UUID] = Field(description="Runs left out, as they have not ended")
+    without: list[UUID] = Field(description="Ended runs left out, as they have no finite value of the figure")
+    missing: list[UUID] = Field(description="Requested jobs that do not exist, or exist no longer")

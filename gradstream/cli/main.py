@@ -74,6 +74,7 @@ COMMANDS: dict[str, _Entry] = {
     "updates": _Entry("results.updates", _JOBS, "Print how large a job's gradients and updates are, by staleness"),
     "events": _Entry("results.events", _JOBS, "Print a job's events"),
     "compare": _Entry("results.compare", _JOBS, "Compare when jobs reached a target"),
+    "importance": _Entry("results.importance", _JOBS, "Rank which settings explain a figure of several jobs"),
     "diff": _Entry("results.diff", _JOBS, "Print in what two jobs differ: settings, environment, code"),
     "wait": _Entry("following.wait", _JOBS, "Wait until a job ends; the exit code is its outcome"),
     "stop": _Entry("jobs.stop", _JOBS, "Stop a job and keep its model, or stop one worker"),

@@ -1507,6 +1507,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/compare/importance": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Importance
+         * @description Which settings that differ between the jobs explain a figure: a random forest and permutation importance, out of bag.
+         *
+         *     Check `reason` and `believed` first.
+         */
+        get: operations["settingImportance"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/views": {
         parameters: {
             query?: never;
@@ -4081,6 +4103,62 @@ export interface components {
             clicks: number | null;
             /** Score */
             score: number | null;
+        };
+        /**
+         * Importance
+         * @description Which settings explain a figure of ended runs, by a random forest and permutation importance.
+         */
+        Importance: {
+            /**
+             * Figure
+             * @example min:eval/loss
+             */
+            figure: string;
+            /**
+             * Runs
+             * @description Ended runs with a finite value of the figure; only these count
+             */
+            runs: number;
+            /**
+             * R2
+             * @description Out-of-bag R²: what part of the variance the settings predict; null: not computed
+             */
+            r2: number | null;
+            /**
+             * Needed R2
+             * @description The least R² that is believed of so many runs; null: not computed
+             */
+            needed_r2: number | null;
+            /**
+             * Believed
+             * @description The R² is high enough. If not, the importances say nothing
+             */
+            believed: boolean;
+            /**
+             * Reason
+             * @description Why nothing was computed, and the remedy; null: it was
+             */
+            reason: string | null;
+            /**
+             * Settings
+             * @description Settings that differ between the runs, the most important first
+             */
+            settings: components["schemas"]["SettingImportance"][];
+            /**
+             * Running
+             * @description Runs left out, as they have not ended
+             */
+            running: string[];
+            /**
+             * Without
+             * @description Ended runs left out, as they have no finite value of the figure
+             */
+            without: string[];
+            /**
+             * Missing
+             * @description Requested jobs that do not exist, or exist no longer
+             */
+            missing: string[];
         };
         /**
          * Int8
@@ -7273,6 +7351,51 @@ export interface components {
              * @enum {string}
              */
             device: "cpu" | "cuda" | "auto";
+        };
+        /** SettingImportance */
+        SettingImportance: {
+            /**
+             * Settings
+             * @description Several: they differ between the same runs, so nothing tells them apart
+             */
+            settings: string[];
+            /**
+             * Importance
+             * @description Loss of out-of-bag R² when the values are shuffled between the runs; the mean
+             */
+            importance: number;
+            /**
+             * Spread
+             * @description Standard deviation over the shuffles
+             */
+            spread: number;
+            /**
+             * Stands Out
+             * @description Shuffles and noise alone do not explain its importance
+             */
+            stands_out: boolean;
+            /**
+             * Correlation
+             * @description Rank correlation (Spearman) with the figure; null: not a number in all runs
+             */
+            correlation: number | null;
+            /**
+             * Levels
+             * @description Unless it is a number: its values with the most runs, the lowest mean first
+             */
+            levels: components["schemas"]["SettingLevel"][];
+        };
+        /** SettingLevel */
+        SettingLevel: {
+            /** Value */
+            value: string;
+            /** Runs */
+            runs: number;
+            /**
+             * Mean
+             * @description Mean figure of these runs
+             */
+            mean: number;
         };
         /** Sgd */
         Sgd: {
@@ -15995,6 +16118,94 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Targets"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    settingImportance: {
+        parameters: {
+            query: {
+                /** @description The jobs; repeat it */
+                job: string[];
+                /** @description A metric for its last value, `min:` or `max:` before it for its lowest or highest, or a result: `loss`, `staleness`, `seconds`, `samples` or `speed` */
+                figure: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Importance"];
                 };
             };
             /** @description Unauthorized */

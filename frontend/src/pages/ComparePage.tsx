@@ -4,18 +4,14 @@ import { Link } from "react-router"
 import { CopyIcon } from "@/components/buttons/CopyIcon"
 import { Loaded } from "@/components/messages/Loaded"
 import { PageTitle } from "@/components/page/PageTitle"
-import { BoardContext, useBoardStore } from "@/hooks/charts/useBoard"
 import { useComparedJobs } from "@/hooks/compare/useComparedJobs"
-import { useComparedMetric, type ComparedMetric } from "@/hooks/compare/useComparedMetric"
+import { useComparedMetric } from "@/hooks/compare/useComparedMetric"
 import { useComparison } from "@/hooks/compare/useComparison"
-import { useRuns, type Runs } from "@/hooks/compare/useRuns"
+import { useRuns } from "@/hooks/compare/useRuns"
 import { useAddress } from "@/hooks/useAddress"
-import { CurvesPanel } from "@/panels/compare/CurvesPanel"
-import { DiffPanel } from "@/panels/compare/DiffPanel"
-import { ParallelPanel } from "@/panels/compare/ParallelPanel"
-import { RunsPanel } from "@/panels/compare/RunsPanel"
-import { ScatterPanel } from "@/panels/compare/ScatterPanel"
-import { TargetPanel } from "@/panels/compare/TargetPanel"
+import { ComparePanels } from "@/panels/compare/ComparePanels"
+import { PanelsMenu } from "@/panels/compare/PanelsMenu"
+import { RunsPanel } from "@/panels/compare/runs/RunsPanel"
 import { SavedViews } from "@/panels/views/SavedViews"
 import classes from "./ComparePage.module.css"
 
@@ -34,6 +30,7 @@ export function ComparePage() {
         subtitle={ids.length === 0 ? "Jobs side by side" : `${jobs.length} ${jobs.length === 1 ? "job" : "jobs"}; share this page's address to share the comparison`}
         actions={
           <Group gap="xs">
+            {jobs.length > 0 && <PanelsMenu />}
             {ids.length > 0 && <CopyIcon value={window.location.href} what="the link to this comparison" />}
             <SavedViews place="compare" path="/compare" query={address.toString()} />
           </Group>
@@ -45,23 +42,11 @@ export function ComparePage() {
         </div>
         <div className={classes.panels}>
           <Loaded {...found} isPending={found.isPending && jobs.length === 0} isEmpty={jobs.length === 0} empty={<Nothing />} emptyIcon={IconGitCompare} height={280}>
-            <Comparing runs={runs} metric={metric} />
+            <ComparePanels runs={runs} metric={metric} />
           </Loaded>
         </div>
       </div>
     </>
-  )
-}
-
-function Comparing({ runs, metric }: { runs: Runs; metric: ComparedMetric }) {
-  return (
-    <BoardContext value={useBoardStore()}>
-      <CurvesPanel runs={runs} metric={metric} />
-      <TargetPanel jobs={runs.drawn} metric={metric} />
-      <ScatterPanel runs={runs} />
-      <ParallelPanel runs={runs} />
-      <DiffPanel jobs={runs.all} paths={runs.differing} />
-    </BoardContext>
   )
 }
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from gradstream.api.charts import Chart, MetricBatch, Targets
+from gradstream.api.charts import Chart, Importance, MetricBatch, Targets
 from gradstream.api.history import Artifact, Event, LogChunk, StreamEvent
 from gradstream.api.jobs import Config, Job
 from gradstream.api.progress import GroupLoad
@@ -163,6 +163,12 @@ class Reading(ApiConnection):
         params: dict[str, Any] = {"job": [str(self._id(job)) for job in jobs], "metric": metric}
         goal = {name: value for name, value in (("at_least", at_least), ("at_most", at_most)) if value is not None}
         return Targets.model_validate(self._transport.json("GET", "compare/target", params={**params, **goal}))
+
+    def importance(self, jobs: Sequence[JobReference], figure: str) -> Importance:
+        """Which settings that differ between ended jobs explain a figure: a metric for its last value, `min:` or `max:` before it
+        for its lowest or highest, or `loss`, `staleness`, `seconds`, `samples` or `speed`. Check `reason` and `believed` first."""
+        params = {"job": [str(self._id(job)) for job in jobs], "figure": figure}
+        return Importance.model_validate(self._transport.json("GET", "compare/importance", params=params))
 
     def catalogue(self) -> list[dict[str, Any]]:
         """Every metric of the platform: name, unit, meaning, better."""

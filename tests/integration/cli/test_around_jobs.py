@@ -44,6 +44,16 @@ def test_compare_says_what_it_cannot_do(gradstream: Gradstream, succeeded: Job) 
     assert "nothing measured" in said.stdout
 
 
+def test_importance_says_what_it_lacks(gradstream: Gradstream, client: Client, succeeded: Job) -> None:
+    done = gradstream("importance", succeeded.name, "--figure", "min:eval/loss", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == client.importance([succeeded.id], "min:eval/loss").as_dict()
+    said = gradstream("importance", succeeded.name, "--figure", "seconds")
+    assert said.stdout == ""
+    assert "Only 1 ended run has a finite value of this figure. Compare at least 8" in said.stderr
+    assert gradstream("importance", succeeded.name, "--figure", "user/never").stderr.startswith("No ended run has")
+
+
 def test_a_node_is_drained_and_resumed(gradstream: Gradstream, client: Client, submit: Callable[..., Job]) -> None:
     [node] = client.nodes()
     try:

@@ -2,6 +2,7 @@
 import { act } from "@testing-library/react"
 import { expect, it } from "vitest"
 import { renderAt } from "@/hooks/renderAt"
+import { USUAL_PANELS, withoutPanel } from "@/lib/views/comparePanels"
 import { useComparison } from "./useComparison"
 
 const at = (address: string) => renderAt(address, useComparison)
@@ -11,9 +12,10 @@ it("reads everything from the address, and takes nothing that makes no sense", (
   expect(comparison).toMatchObject({
     jobs: ["a", "b"], metric: "eval/loss", axis: "bytes", group: "strategy.name", spread: "deviation", target: 0.2, direction: "at_most", fields: null, all: true,
   })
-  expect(at("/compare?x=moon&smooth=many&target=soon&scale=odd&reach=up").current.used[0]).toEqual({
+  expect(at("/compare?x=moon&grid=9x&smooth=many&target=soon&scale=odd&reach=up").current.used[0]).toEqual({
     jobs: [], metric: null, axis: "samples", group: null, spread: "range", smoothing: 0, scale: "linear", hidden: [], target: null, direction: null, fields: null, all: false,
-    off: [], pick: null, columns: null, order: null, scatterX: null, scatterY: null, scatterLog: "", within: [],
+    off: [], pick: null, columns: null, order: null, scatterX: null, scatterY: null, scatterLog: "", explained: null, within: [],
+    panels: USUAL_PANELS, gridColumns: 1,
   })
 })
 
@@ -43,10 +45,10 @@ it("keeps the table, the scatter plot and the ranges in the address", () => {
   const result = at("/compare?jobs=a,b")
   const chosen = {
     off: ["b"], pick: "a", columns: ["best", "strategy.lr"], order: "-best", scatterX: "strategy.lr", scatterY: "best", scatterLog: "x" as const,
-    within: [{ field: "strategy.lr", low: 0.1, high: null }],
+    explained: "seconds", within: [{ field: "strategy.lr", low: 0.1, high: null }], panels: withoutPanel(USUAL_PANELS, "target"), gridColumns: 2,
   }
   act(() => result.current.used[1](chosen))
   expect(at(`/compare${result.current.search}`).current.used[0]).toMatchObject(chosen)
-  act(() => result.current.used[1]({ off: [], pick: null, columns: null, order: null, scatterX: null, scatterY: null, scatterLog: "", within: [] }))
+  act(() => result.current.used[1]({ off: [], pick: null, columns: null, order: null, scatterX: null, scatterY: null, scatterLog: "", explained: null, within: [], panels: USUAL_PANELS, gridColumns: 1 }))
   expect(result.current.search).toBe("?jobs=a%2Cb")
 })

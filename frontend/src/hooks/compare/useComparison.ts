@@ -3,6 +3,7 @@ import type { Scale } from "@/lib/charts/lines"
 import { COMPARE_AXES, type CompareAxis } from "@/lib/compare/axes"
 import type { Spread } from "@/lib/compare/curves"
 import { readFieldRanges, writeFieldRanges, type FieldRange } from "@/lib/compare/ranges"
+import { readPanels, writePanels, type ComparePanel } from "@/lib/views/comparePanels"
 
 export type Direction = "at_least" | "at_most"
 
@@ -38,9 +39,17 @@ export interface Comparison {
   scatterY: string | null
   /** Axes of the scatter plot that are logarithmic. */
   scatterLog: "" | "x" | "y" | "xy"
+  /** Field of the figure that settings are to explain; null: the best value of the metric. */
+  explained: string | null
   /** Only jobs inside all of these are drawn. */
   within: readonly FieldRange[]
+  /** In their order. */
+  panels: readonly ComparePanel[]
+  /** Columns of panels, where the window is wide enough. */
+  gridColumns: number
 }
+
+export const MOST_COLUMNS = 3
 
 const SCALES: readonly Scale[] = ["linear", "log", "symlog"]
 
@@ -81,7 +90,10 @@ function read(params: URLSearchParams): Comparison {
     scatterX: params.get("sx"),
     scatterY: params.get("sy"),
     scatterLog: (["x", "y", "xy"] as const).find((one) => one === params.get("slog")) ?? "",
+    explained: params.get("explain"),
     within: readFieldRanges(params.get("within") ?? ""),
+    panels: readPanels(params.get("panels")),
+    gridColumns: Math.min(MOST_COLUMNS, Math.max(1, Math.round(number("grid")) || 1)),
   }
 }
 
@@ -95,7 +107,7 @@ function write(params: URLSearchParams, over: Partial<Comparison>, now: Comparis
 /** As it stands in the address; what is the default is left out. */
 function written(over: Partial<Comparison>): Record<string, string> {
   const { jobs, metric, axis, group, spread, smoothing, scale, hidden, target, direction, fields, all } = over
-  const { off, pick, columns, order, scatterX, scatterY, scatterLog, within } = over
+  const { off, pick, columns, order, scatterX, scatterY, scatterLog, explained, within, panels, gridColumns } = over
   return {
     ...(jobs && { jobs: jobs.join(",") }),
     ...(metric !== undefined && { metric: metric ?? "" }),
@@ -116,6 +128,9 @@ function written(over: Partial<Comparison>): Record<string, string> {
     ...(scatterX !== undefined && { sx: scatterX ?? "" }),
     ...(scatterY !== undefined && { sy: scatterY ?? "" }),
     ...(scatterLog !== undefined && { slog: scatterLog }),
+    ...(explained !== undefined && { explain: explained ?? "" }),
     ...(within && { within: writeFieldRanges(within) }),
+    ...(panels && { panels: writePanels(panels) }),
+    ...(gridColumns !== undefined && { grid: gridColumns === 1 ? "" : String(gridColumns) }),
   }
 }

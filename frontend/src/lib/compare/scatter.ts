@@ -25,8 +25,13 @@ export function scatterAxis(field: RunField, jobs: readonly Compared[], log: boo
   const numbers = values as (number | null)[]
   const isBelow = (value: number | null) => log && value !== null && value <= 0
   const scaled = numbers.map((value) => (value === null || isBelow(value) ? null : log ? Math.log10(value) : value))
-  const axis = numericAxis(field.key, field.label, scaled, (value) => field.format(log ? 10 ** value : value))
+  const axis = numericAxis(field.key, field.label, scaled, (value) => field.format(readable(log ? 10 ** value : value)))
   return { ...axis, texts: jobs.map((job) => valueText(field, job)), without, belowZero: numbers.filter(isBelow).length }
+}
+
+/** Without the digits that only the computation of a tick brings. */
+function readable(value: number): number {
+  return Number(value.toPrecision(6))
 }
 
 export interface ScatterPoint {

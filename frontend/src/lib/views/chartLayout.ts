@@ -26,11 +26,16 @@ export function arranged(names: readonly string[], { order }: Pick<Layout, "orde
   return [...placed, ...names.filter((name) => !placed.includes(name))]
 }
 
-/** The layout with one chart of a group at the place of another. `names` are all of the group, as they are arranged. */
-export function moved(layout: Layout, names: readonly string[], name: string, to: string): Pick<Layout, "order"> {
+/** The names with one of them at the place of another. */
+export function placedAt<Name extends string>(names: readonly Name[], name: Name, to: Name): Name[] {
   const others = names.filter((each) => each !== name)
   const place = names.indexOf(to)
-  const group = [...others.slice(0, place), name, ...others.slice(place)]
+  return [...others.slice(0, place), name, ...others.slice(place)]
+}
+
+/** The layout with one chart of a group at the place of another. `names` are all of the group, as they are arranged. */
+export function moved(layout: Layout, names: readonly string[], name: string, to: string): Pick<Layout, "order"> {
+  const group = placedAt(names, name, to)
   return { order: [...layout.order.filter((each) => !names.includes(each)), ...group].slice(-MOST_CHARTS) }
 }
 

@@ -1,41 +1,47 @@
 import { Text } from "@mantine/core"
-import { useEffect, useMemo, useRef, useState } from "react"
+import { useEffect, useMemo, useRef, useState, type ReactNode } from "react"
 import { ChartTable } from "@/charts/line/ChartTable"
 import { LineChart, type ChartHandle } from "@/charts/line/LineChart"
+import { ArrangedItems } from "@/components/arrange/ArrangedItems"
 import { ChartMenu } from "@/components/buttons/ChartMenu"
 import { Loaded } from "@/components/messages/Loaded"
-import { Panel } from "@/components/page/Panel"
 import { useBoard, useRestingRange } from "@/hooks/charts/useBoard"
 import { useMetric } from "@/hooks/charts/useMetricCatalogue"
 import { columnsFor, useComparedCharts } from "@/hooks/compare/useComparedCharts"
-import type { ComparedMetric } from "@/hooks/compare/useComparedMetric"
 import { useComparison } from "@/hooks/compare/useComparison"
 import type { Runs } from "@/hooks/compare/useRuns"
-import { useChartKeys } from "@/hooks/useKeys"
 import { toLines } from "@/lib/charts/lines"
 import { LineSource } from "@/lib/charts/lineSource"
 import { quantityOf, thresholdAt } from "@/lib/charts/metrics"
 import { COMPARE_AXES, commonView } from "@/lib/compare/axes"
 import { linesOf } from "@/lib/compare/draw"
 import { groupBy, type Compared } from "@/lib/compare/groups"
-import { CompareToolbar } from "./CompareToolbar"
+import { ComparePanel, REMOVE } from "./ComparePanel"
 
 const HEIGHT = 360
 /** Places at which groups are averaged. */
 const PLACES = 200
 
+interface CurvesPanelProps {
+  runs: Runs
+  /** The metric, and the value of it that is a target. */
+  name: string
+  target: number | null
+  controls: ReactNode
+}
+
 /** One metric of all jobs, laid over each other. */
-export function CurvesPanel({ runs, metric }: { runs: Runs; metric: ComparedMetric }) {
+export function CurvesPanel({ runs, name, target, controls }: CurvesPanelProps) {
   const { all, drawn: jobs } = runs
   const [comparison, change] = useComparison()
   const { axis, group, spread, smoothing, scale } = comparison
-  const entry = useMetric(metric.name)
+  const entry = useMetric(name)
   const { title, meaning } = entry
   const quantity = quantityOf(entry)
   const range = useRestingRange()
   const plain = useMemo(() => jobs.map(({ job }) => job), [jobs])
   const width = columnsFor(all.length)
-  const charts = useComparedCharts(plain, { metric: metric.name, axis, range, width })
+  const charts = useComparedCharts(plain, { metric: name, axis, range, width })
   // Colours belong to all jobs, so that none changes when another is no longer drawn.
   const groups = useMemo(() => groupBy(all, group), [all, group])
   const lines = useMemo(() => {
@@ -47,22 +53,22 @@ export function CurvesPanel({ runs, metric }: { runs: Runs; metric: ComparedMetr
   const view = useMemo(() => commonView(axis), [axis])
   const hidden = comparison.hidden.join("\n")
   const hiddenSet = useMemo(() => new Set(hidden.split("\n")), [hidden])
-  const threshold = useMemo(() => (metric.target === null ? null : thresholdAt(metric.target, metric.name)), [metric.target, metric.name])
+  const threshold = useMemo(() => (target === null ? null : thresholdAt(target, name)), [target, name])
   const board = useBoard()
   const handle = useRef<ChartHandle>(null)
   const [table, setTable] = useState(false)
   const grouped = group !== null
   const standsOut = groups.find(({ jobs }) => jobs.some(({ job }) => job.id === runs.standsOut))?.label ?? null
-  useChartKeys()
   return (
-    <Panel
+    <ComparePanel
       title={title}
       subtitle={meaning}
-      actions={<ChartMenu title={title} file="compare" chart={handle} table={table} onTable={setTable} />}
+      hasMenu
+      actions={<ChartMenu title={title} file="compare" chart={handle} table={table} onTable={setTable} below={<ArrangedItems hide={REMOVE} />} />}
     >
-      <CompareToolbar metric={metric} paths={runs.differing} />
+      {controls}
       <Without jobs={jobs.filter(({ job }) => charts.withoutAxis.includes(job))} axis={COMPARE_AXES.find(({ value }) => value === axis)!.label} pending={charts.isPending} />
-      <Loaded isPending={charts.isPending && lines.length === 0} error={lines.length === 0 ? charts.error : null} isEmpty={lines.length === 0} empty={all.length > 0 && jobs.length === 0 ? "No job is drawn. Show one in the table of jobs, or clear the ranges." : `None of these jobs has measured ${metric.name} so far.`} height={HEIGHT}>
+      <Loaded isPending={charts.isPending && lines.length === 0} error={lines.length === 0 ? charts.error : null} isEmpty={lines.length === 0} empty={all.length > 0 && jobs.length === 0 ? "No job is drawn. Show one in the table of jobs, or clear the ranges." : `None of these jobs has measured ${name} so far.`} height={HEIGHT}>
         {table ? (
           <ChartTable title={title} lines={toLines(lines, grouped ? 0 : smoothing)} view={view} quantity={quantity} height={HEIGHT} />
         ) : (
@@ -73,7 +79,7 @@ export function CurvesPanel({ runs, metric }: { runs: Runs; metric: ComparedMetr
           />
         )}
       </Loaded>
-    </Panel>
+    </ComparePanel>
   )
 }
 

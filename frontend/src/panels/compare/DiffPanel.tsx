@@ -1,10 +1,10 @@
 import { Anchor, Switch, Table } from "@mantine/core"
 import { Link } from "react-router"
 import { Loaded } from "@/components/messages/Loaded"
-import { Panel } from "@/components/page/Panel"
 import { useComparison } from "@/hooks/compare/useComparison"
 import { allPaths, fieldText } from "@/lib/compare/fields"
 import type { Compared } from "@/lib/compare/groups"
+import { ComparePanel } from "./ComparePanel"
 import classes from "./DiffPanel.module.css"
 
 /** The effective values of the jobs beside each other. */
@@ -13,10 +13,10 @@ export function DiffPanel({ jobs, paths }: { jobs: readonly Compared[]; paths: r
   const every = allPaths(jobs.map(({ fields }) => fields))
   const rows = all ? every : paths
   return (
-    <Panel
+    <ComparePanel
       title="Job files"
       subtitle={`${paths.length} of ${every.length} values differ; defaults are filled in`}
-      actions={<Switch size="sm" label="Show all" checked={all} onChange={(event) => change({ all: event.currentTarget.checked })} />}
+      actions={<Switch size="sm" label="Show all" style={{ whiteSpace: "nowrap" }} checked={all} onChange={(event) => change({ all: event.currentTarget.checked })} />}
       flush
     >
       <Loaded isEmpty={rows.length === 0} empty={jobs.length < 2 ? "Add another job to compare, or show all fields." : "These jobs differ only in their names."}>
@@ -51,6 +51,6 @@ export function DiffPanel({ jobs, paths }: { jobs: readonly Compared[]; paths: r
           </Table>
         </Table.ScrollContainer>
       </Loaded>
-    </Panel>
+    </ComparePanel>
   )
 }

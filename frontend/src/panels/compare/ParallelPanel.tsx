@@ -2,7 +2,6 @@ import { useMemo } from "react"
 import { ParallelCoordinates } from "@/charts/ParallelCoordinates"
 import { ManySelect } from "@/components/inputs/ManySelect"
 import { Loaded } from "@/components/messages/Loaded"
-import { Panel } from "@/components/page/Panel"
 import { useComparison } from "@/hooks/compare/useComparison"
 import type { Runs } from "@/hooks/compare/useRuns"
 import { useNow } from "@/hooks/useNow"
@@ -11,6 +10,7 @@ import { groupPlaces } from "@/lib/compare/groups"
 import { withRange, type RangeChange } from "@/lib/compare/ranges"
 import { axesOf } from "@/lib/compare/results"
 import { hasEnded } from "@/lib/status"
+import { ComparePanel } from "./ComparePanel"
 import { RangeInputs } from "./RangeInputs"
 
 /** Fields that have an axis unless others are selected. */
@@ -31,7 +31,7 @@ export function ParallelPanel({ runs }: { runs: Runs }) {
   const setRange = (over: RangeChange) => change((now) => ({ within: withRange(now.within, over) }))
   const known = new Set([...selected, ...paths, ...allPaths(jobs.map(({ fields }) => fields))])
   return (
-    <Panel title="Settings against results" subtitle="One line per job; drag along an axis to draw only the jobs in that range">
+    <ComparePanel title="Settings against results" subtitle="One line per job; drag along an axis to draw only the jobs in that range">
       <Loaded isEmpty={jobs.length < 2} empty="Show a second job to see the settings that differ.">
         <ManySelect
           size="xs" mb="md" label="Settings" placeholder={selected.length > 0 ? undefined : "None"} data={[...known]} value={selected} searchable clearable
@@ -43,6 +43,6 @@ export function ParallelPanel({ runs }: { runs: Runs }) {
         />
         <RangeInputs axes={axes} ranges={within} onRange={setRange} onClear={() => change({ within: [] })} />
       </Loaded>
-    </Panel>
+    </ComparePanel>
   )
 }

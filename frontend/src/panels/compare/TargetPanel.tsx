@@ -4,7 +4,6 @@ import { useState } from "react"
 import { Link } from "react-router"
 import type { JobTarget } from "@/client"
 import { Loaded } from "@/components/messages/Loaded"
-import { Panel } from "@/components/page/Panel"
 import { useMetric } from "@/hooks/charts/useMetricCatalogue"
 import type { ComparedMetric } from "@/hooks/compare/useComparedMetric"
 import { useComparison, type Direction } from "@/hooks/compare/useComparison"
@@ -14,6 +13,7 @@ import { pauseOf } from "@/lib/compare/pause"
 import { byCost, coarseness, COSTS, timesOf, type Cost } from "@/lib/compare/targets"
 import { formatNumber } from "@/lib/format"
 import { hasEnded } from "@/lib/status"
+import { ComparePanel } from "./ComparePanel"
 
 const DIRECTIONS: { value: Direction; label: string }[] = [
   { value: "at_least", label: "at least" },
@@ -29,7 +29,7 @@ export function TargetPanel({ jobs, metric }: { jobs: readonly Compared[]; metri
   const live = () => jobs.map(({ job }) => pauseOf(job, jobs.length)).find(Boolean) ?? false
   const targets = useTargets(ids, { metric: name, target, direction }, live)
   return (
-    <Panel
+    <ComparePanel
       title="Time to a target"
       subtitle="First stored point at which the metric reached the target"
       actions={
@@ -44,7 +44,7 @@ export function TargetPanel({ jobs, metric }: { jobs: readonly Compared[]; metri
       <Loaded isPending={target !== null && targets.isPending} error={targets.data ? null : targets.error} refetch={targets.refetch} isEmpty={target === null} empty={`Enter a target for ${title} above.`} height={120}>
         <Reaches items={targets.data?.items ?? []} jobs={jobs} />
       </Loaded>
-    </Panel>
+    </ComparePanel>
   )
 }
 

@@ -1,12 +1,12 @@
 import { Menu } from "@mantine/core"
-import { IconArrowBackUp, IconArrowForwardUp, IconDownload, IconEyeOff, IconMathFunction, IconMaximize, IconPin, IconPinnedOff } from "@tabler/icons-react"
+import { IconDownload, IconMathFunction, IconMaximize, IconPin, IconPinnedOff } from "@tabler/icons-react"
 import type { RefObject } from "react"
 import type { ChartHandle } from "@/charts/line/LineChart"
 import { metricExportUrl } from "@/client"
+import { ArrangedItems } from "@/components/arrange/ArrangedItems"
 import { ChartMenu, ChartToggle } from "@/components/buttons/ChartMenu"
 import { scaleOf, toggled, useChartSettings, withScale } from "@/hooks/charts/useChartSettings"
 import { useFeed } from "@/hooks/job/useFeed"
-import { useArrangement } from "@/hooks/views/useArrangement"
 import type { Scale } from "@/lib/charts/lines"
 
 interface ChartActionsProps {
@@ -61,28 +61,8 @@ function Placed({ name }: { name: string }) {
           {SCALES[other]}
         </Menu.Item>
       ))}
-      <Arranged />
+      <ArrangedItems hide="Hide this chart" />
       <Menu.Divider />
-    </>
-  )
-}
-
-/** Items that change the place of the chart in its grid. */
-function Arranged() {
-  const arrangement = useArrangement()
-  if (!arrangement) return null
-  const { moveEarlier, moveLater, hide } = arrangement
-  return (
-    <>
-      <Menu.Item leftSection={<IconArrowBackUp size={16} />} disabled={!moveEarlier} onClick={() => moveEarlier?.()}>
-        Move earlier
-      </Menu.Item>
-      <Menu.Item leftSection={<IconArrowForwardUp size={16} />} disabled={!moveLater} onClick={() => moveLater?.()}>
-        Move later
-      </Menu.Item>
-      <Menu.Item leftSection={<IconEyeOff size={16} />} onClick={hide}>
-        Hide this chart
-      </Menu.Item>
     </>
   )
 }

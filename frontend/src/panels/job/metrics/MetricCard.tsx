@@ -18,7 +18,7 @@ export function MetricCard({ name, wide = false }: { name: string; wide?: boolea
   const { title } = useMetric(name)
   const [element, { width, height }] = useSight<HTMLDivElement>()
   const arrangement = useArrangement()
-  const reserved = arrangement ? arrangement.height + AROUND : height
+  const reserved = arrangement?.height === undefined ? height : arrangement.height + AROUND
   return (
     <div ref={element} className={classes.card} data-wide={wide || undefined} style={{ minHeight: reserved }}>
       {width === null ? (

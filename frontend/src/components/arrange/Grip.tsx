@@ -1,7 +1,7 @@
 import { useArrangement } from "@/hooks/views/useArrangement"
-import classes from "./ChartGrid.module.css"
+import classes from "./ArrangedGrid.module.css"
 
-/** The title of a chart, by which it is dragged to another place in its group. The chart's menu moves it by keys. */
+/** A title by which a chart or panel is dragged to another place in its grid. The menu moves it by keys. */
 export function Grip({ title }: { title: string }) {
   const arrangement = useArrangement()
   return (
