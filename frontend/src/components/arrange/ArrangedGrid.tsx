@@ -22,7 +22,8 @@ interface ArrangedGridProps<Item extends string> {
 
 /** Items that the user moves, by dragging a grip or by their menus, and hides. Says where one went, and keeps the focus when one leaves. */
 export function ArrangedGrid<Item extends string>({ items, titleOf, noun, columns, wide = false, height, onMove, onHide, children }: ArrangedGridProps<Item>) {
-  const [dragged, setDragged] = useState<Item | null>(null)
+  /** Not a state: where it may be dropped is asked with the next event, which may come before a rendering. */
+  const dragged = useRef<Item>(null)
   const [last, setLast] = useState<Item | null>(null)
   const grid = useRef<HTMLDivElement>(null)
   const leaving = useRef<Item>(null)
@@ -55,10 +56,10 @@ export function ArrangedGrid<Item extends string>({ items, titleOf, noun, column
             moveEarlier: move(item, items[index - 1]),
             moveLater: move(item, items[index + 1]),
             hide: () => hide(item),
-            onDrag: (on) => setDragged(on ? item : null),
+            onDrag: (on) => void (dragged.current = on ? item : null),
           }}
         >
-          <Place isTarget={dragged !== null && dragged !== item} onDrop={() => move(dragged!, item)?.()}>
+          <Place isTarget={() => dragged.current !== null && dragged.current !== item} onDrop={() => move(dragged.current!, item)?.()}>
             {children(item)}
           </Place>
         </ArrangementContext>
@@ -70,7 +71,7 @@ export function ArrangedGrid<Item extends string>({ items, titleOf, noun, column
 
 interface PlaceProps {
   /** Another item is being dragged, which may be dropped here. */
-  isTarget: boolean
+  isTarget: () => boolean
   onDrop: () => void
   children: ReactNode
 }
@@ -80,9 +81,9 @@ function Place({ isTarget, onDrop, children }: PlaceProps) {
   return (
     <div
       className={classes.place}
-      data-over={(isTarget && over) || undefined}
+      data-over={over || undefined}
       onDragOver={(event) => {
-        if (!isTarget) return
+        if (!isTarget()) return
         event.preventDefault()
         setOver(true)
       }}
@@ -90,7 +91,7 @@ function Place({ isTarget, onDrop, children }: PlaceProps) {
       onDrop={(event) => {
         event.preventDefault()
         setOver(false)
-        if (isTarget) onDrop()
+        if (isTarget()) onDrop()
       }}
     >
       {children}
