@@ -6,7 +6,6 @@ optimizer's state of its own part of theta, and steps on that part, as with `fsd
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from torch import Tensor
@@ -14,9 +13,7 @@ from torch import Tensor
 from gradstream.group.memory import GroupMemory
 from gradstream.group.optimizer import OptimizerPeerProblem, OptimizerProblem
 from gradstream.group.requests import Train, Trained
-from gradstream.group.tensor.exchange import SharedSlots
-from gradstream.group.tensor.plan import PlannedModule
-from gradstream.group.tensor.problem import TensorPeerProblem, TensorProblem
+from gradstream.group.tensor.problem import SplitReplicates, TensorPeerProblem, TensorProblem
 from gradstream.group.tensor.sum_turns import SumTurn, SumTurns
 from gradstream.input.data import Batches
 from gradstream.input.prefetch import Prefetched
@@ -33,13 +30,11 @@ class TensorFsdpPeerProblem(OptimizerPeerProblem, TensorPeerProblem):
         code: UserCode,
         flat: FlatModel,
         batches: Batches | Prefetched,
-        planned: Sequence[PlannedModule],
-        shared: Sequence[SharedSlots],
-        seeds: Sequence[int],
+        replicates: SplitReplicates,
         memory: GroupMemory,
         turns: SumTurns,
     ) -> None:
-        super().__init__(code, flat, batches, planned, shared, seeds)
+        super().__init__(code, flat, batches, replicates)
         self._memory, self._turns = memory, turns
 
     def _turn_of(self, replicate: int, place: int) -> SumTurn:
@@ -65,8 +60,8 @@ class TensorFsdpProblem(OptimizerProblem, TensorProblem):
         super().start_peers(spec, label, rank, folder)
         self._turn = SumTurn(self._turns, 0, 0, self._others.wait_for)
 
-    def _peer_problem(self, shared: Sequence[SharedSlots], seeds: Sequence[int]) -> TensorFsdpPeerProblem:
-        return TensorFsdpPeerProblem(self._code, self._flat, self._batches, self._planned, shared, seeds, self._memory, self._turns)
+    def _peer_problem(self, replicates: SplitReplicates) -> TensorFsdpPeerProblem:
+        return TensorFsdpPeerProblem(self._code, self._flat, self._batches, replicates, self._memory, self._turns)
 
     def _vector_of(self, replicate: int) -> Tensor:
         return self._memory.vectors[0]
