@@ -15,7 +15,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from gradstream.group.buckets import BucketChain, buckets_of_members
+from gradstream.group.buckets import BucketChain, add_late, buckets_of_members
 from gradstream.group.memory import GroupMemory
 from gradstream.group.neighbour_pipe import Receive, Ring, neighbours_in, ring_of
 from gradstream.group.optimizer import OptimizerPeerProblem, OptimizerProblem
@@ -79,8 +79,7 @@ class FsdpProblem(OptimizerProblem):
         for index in set(range(len(places))) - reached:
             places[index].zero_()
         for late in (self._chain.take_late(), *(trained.late for trained in answers)):
-            for index, value in late.items():
-                places[index].add_(value.to_dense() if value.is_sparse else value)
+            add_late(late, places)
         self._finish(gradient)
         return Gradient(self._sent_from(gradient), sum((trained.loss for trained in answers), loss), taken.examples)
 

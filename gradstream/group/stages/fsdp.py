@@ -17,7 +17,7 @@ from pathlib import Path
 
 from torch import Tensor, nn
 
-from gradstream.group.buckets import BucketChain, buckets_of
+from gradstream.group.buckets import BucketChain, add_late, buckets_of
 from gradstream.group.memory import GroupMemory
 from gradstream.group.neighbour_pipe import Receive, Ring, neighbours_in, ring_of
 from gradstream.group.optimizer import OptimizerPeerProblem, OptimizerProblem
@@ -120,8 +120,7 @@ class StagesFsdpProblem(OptimizerProblem, StagesProblem):
             away = sorted(index for index in reached if self._homes[index] != stage)
             self._add_reached(self._memory.vectors[2 + stage], away)
         for late in self._late:
-            for index, value in late.items():
-                self._places[index].add_(value.to_dense() if value.is_sparse else value)
+            add_late(late, self._places)
         super()._finish(gradient)
 
     def _share_out(self, shares: list[MicroBatch]) -> list[list[MicroBatch]]:
