@@ -13,7 +13,7 @@ buckets, each to one place, and freed).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 
@@ -193,3 +193,9 @@ def in_rows(sizes: Sequence[int], least: int) -> list[range]:
             rows.append(range(begin, index))
             begin, held = index, 0
     return rows
+
+
+def add_late(late: Mapping[int, Tensor], places: Sequence[Tensor]) -> None:
+    """Add what `BucketChain.take_late` returned to the places of a gradient."""
+    for index, value in late.items():
+        places[index].add_(value.to_dense() if value.is_sparse else value)

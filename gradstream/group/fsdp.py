@@ -11,34 +11,29 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from gradstream.group.buckets import BucketChain, buckets_of_members
+from gradstream.group.buckets import BucketChain, add_late, buckets_of_members
 from gradstream.group.memory import GroupMemory
 from gradstream.group.neighbour_pipe import Receive, Ring, neighbours_in, ring_of
-from gradstream.group.optimizer import PeerOptimizer, shared_optimizer
-from gradstream.group.peer import PeerProblem
+from gradstream.group.optimizer import OptimizerPeerProblem, OptimizerProblem
 from gradstream.group.peers import Peers
-from gradstream.group.problem import GroupProblem
-from gradstream.group.requests import CallOptimizer, MakeOptimizer, MakeStep, Request, Train, Trained
+from gradstream.group.requests import Train, Trained
 from gradstream.input.data import Batches
 from gradstream.input.prefetch import Prefetched
 from gradstream.model.flat_model import FlatModel
 from gradstream.model.parts import MicroBatch, Minibatch
 from gradstream.model.usercode import UserCode
-from gradstream.optim.flat import VectorOptimizer
-from gradstream.optim.spec import Optimizer
 from gradstream.spec import JobSpec
 from gradstream.train.problem import Gradient
 
 
-class FsdpPeerProblem(PeerProblem):
+class FsdpPeerProblem(OptimizerPeerProblem):
     def __init__(self, code: UserCode, flat: FlatModel, batches: Batches | Prefetched, memory: GroupMemory, ring: Ring) -> None:
         super().__init__(code, flat, batches)
-        self._ring, self._optimizer = ring, PeerOptimizer(memory)
+        self._memory, self._ring = memory, ring
 
     def become(self, number: int, gradient: Tensor) -> None:
         self._number = number
@@ -54,13 +49,8 @@ class FsdpPeerProblem(PeerProblem):
     def _gather(self) -> list[int]:
         return self._chain.take_reached()
 
-    def answer(self, request: Request) -> Any:
-        if isinstance(request, MakeOptimizer | MakeStep | CallOptimizer):
-            return self._optimizer.answer(request)
-        return super().answer(request)
 
-
-class FsdpProblem(GroupProblem):
+class FsdpProblem(OptimizerProblem):
     """The lead's, which is peer 0. Its gradient has the bits of `accumulate` in one process."""
 
     _shared_vectors = 2
@@ -78,10 +68,6 @@ class FsdpProblem(GroupProblem):
         super().close()
         self._chain.close()
 
-    def make_optimizer(self, rule: Optimizer, lr: float) -> VectorOptimizer:
-        """See `shared_optimizer`."""
-        return shared_optimizer(self._others, self._memory, rule, lr, self.parameters)
-
     def gradient_of(self, taken: Minibatch) -> Gradient:
         own, working = self._ask_to_train(taken)
         numbers, parts = range(0, len(taken.shares), self._count), len(taken.shares)
@@ -93,8 +79,7 @@ class FsdpProblem(GroupProblem):
         for index in set(range(len(places))) - reached:
             places[index].zero_()
         for late in (self._chain.take_late(), *(trained.late for trained in answers)):
-            for index, value in late.items():
-                places[index].add_(value.to_dense() if value.is_sparse else value)
+            add_late(late, places)
         self._finish(gradient)
         return Gradient(self._sent_from(gradient), sum((trained.loss for trained in answers), loss), taken.examples)
 

@@ -13,8 +13,10 @@ from torch import Tensor
 
 from gradstream.center.parameters.slices import slices_for
 from gradstream.group.memory import GroupMemory
+from gradstream.group.peer import PeerProblem
 from gradstream.group.peers import Peers
-from gradstream.group.requests import CallOptimizer, MakeOptimizer, MakeStep
+from gradstream.group.problem import GroupProblem
+from gradstream.group.requests import CallOptimizer, MakeOptimizer, MakeStep, Request
 from gradstream.optim.flat import FlatOptimizer, VectorOptimizer, clip_share
 from gradstream.optim.parameters import ParameterShape, pieces
 from gradstream.optim.spec import Optimizer
@@ -39,31 +41,33 @@ class OptimizerPart:
         return getattr(self._optimizer, wanted.method)(*wanted.arguments) if self._optimizer else None
 
 
-class PeerOptimizer:
-    """The optimizer of a peer, which does what the lead asks."""
+class OptimizerPeerProblem(PeerProblem):
+    """A peer's, which keeps the optimizer of its own part of theta, and steps when the lead asks."""
 
-    def __init__(self, memory: GroupMemory) -> None:
-        """`memory`: its first vectors are those of `MakeStep`."""
-        self._memory = memory
-        self._part: OptimizerPart | None = None
+    _memory: GroupMemory
+    """Its first vectors are those of `MakeStep`."""
+    _optimizer: OptimizerPart | None = None
 
-    def answer(self, request: MakeOptimizer | MakeStep | CallOptimizer) -> Any:
+    def answer(self, request: Request) -> Any:
         if isinstance(request, MakeOptimizer):
             gradient, other = self._memory.vectors[:2]
-            self._part = OptimizerPart(self._memory.theta, gradient, other, request)
+            self._optimizer = OptimizerPart(self._memory.theta, gradient, other, request)
             return None
-        assert self._part, "the lead makes it first"
-        return self._part.step(request) if isinstance(request, MakeStep) else self._part.call(request)
+        if not isinstance(request, MakeStep | CallOptimizer):
+            return super().answer(request)
+        assert self._optimizer, "the lead makes it first"
+        return self._optimizer.step(request) if isinstance(request, MakeStep) else self._optimizer.call(request)
 
 
-def shared_optimizer(
-    peers: Peers, memory: GroupMemory, rule: Optimizer, lr: float, parameters: Sequence[ParameterShape]
-) -> VectorOptimizer:
-    """Return an optimizer whose state the processes share out; for plain steps, which keep none, one of the lead alone."""
-    if rule.is_plain and rule.clip_norm is None:
-        return FlatOptimizer(memory.theta, rule, lr, parameters=parameters)
-    gradient, other = memory.vectors[:2]
-    return GroupOptimizer(peers, rule, lr, (memory.theta, gradient, other), parameters)
+class OptimizerProblem(GroupProblem):
+    """The lead's of a group that shares out the optimizer. The first vectors of its memory are those of `MakeStep`."""
+
+    def make_optimizer(self, rule: Optimizer, lr: float) -> VectorOptimizer:
+        """Return an optimizer whose state the processes share out; for plain steps, which keep none, one of the lead alone."""
+        theta, (gradient, other) = self._memory.theta, self._memory.vectors[:2]
+        if rule.is_plain and rule.clip_norm is None:
+            return FlatOptimizer(theta, rule, lr, parameters=self.parameters)
+        return GroupOptimizer(self._others, rule, lr, (theta, gradient, other), self.parameters)
 
 
 class GroupOptimizer:

@@ -150,8 +150,15 @@ def test_text_and_form_follow_each_other_and_the_text_may_be_broken_meanwhile(op
     expect(page.get_by_label("Push every")).to_be_visible()
     expect(page.get_by_label("Push every")).to_have_attribute("placeholder", "1")
 
-    text.fill("name: [")
-    expect(page.get_by_text("The job file cannot be read").first).to_be_visible()
+    text.fill("name: mine\nname: [")
+    expect(page.get_by_text("The form shows the last readable job file")).to_be_visible()
+    expect(page.get_by_label("Push every")).to_be_disabled()
+    expect(page.get_by_role("button", name="Submit")).to_be_disabled()
+    expect(page.get_by_text("Map keys must be unique")).to_have_count(1)
+    expect(page.get_by_role("list", name=LINES).get_by_role("listitem")).to_have_text("Line 2Map keys must be unique")
+    expect(page.get_by_role("status")).to_contain_text("1 error to correct")
+    page.get_by_role("list", name="Places to look at").get_by_role("button", name="Line 2").click()
+    assert text.evaluate("area => area.value.slice(area.selectionStart, area.selectionEnd)") == "name: ["
     text.fill("name: mine # a comment\nstrategy: {name: downpour}\n")
     page.get_by_label("Push every").fill("4")
     expect(text).to_have_value(re.compile(r"mine # a comment\nstrategy: \{name: downpour, n_push: 4\}"))

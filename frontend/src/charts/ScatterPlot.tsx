@@ -2,6 +2,7 @@ import { useComputedColorScheme } from "@mantine/core"
 import { useElementSize } from "@mantine/hooks"
 import type { ScatterAxis, ScatterPoint } from "@/lib/compare/scatter"
 import { seriesColor } from "./palette"
+import plot from "./Plot.module.css"
 import classes from "./ScatterPlot.module.css"
 
 interface ScatterPlotProps {
@@ -27,7 +28,7 @@ export function ScatterPlot({ x, y, points, title, standsOut, onPoint, onPick, h
   const up = (place: number) => TOP + (height - TOP - BOTTOM) * (1 - place)
   const known = points.find(({ key }) => key === standsOut)
   return (
-    <div ref={ref} className={classes.plot}>
+    <div ref={ref} className={plot.plot}>
       <svg width="100%" height={height} role="img" aria-label={`${title}: ${points.map(({ label, text }) => `${label}, ${text}`).join("; ")}`}>
         <Grid x={x} y={y} across={across} up={up} />
         {points.map(({ key, index, x, y }) => (
@@ -57,24 +58,24 @@ function Grid({ x, y, across, up }: GridProps) {
     <g>
       {x.ticks.map(({ at, text }) => (
         <g key={`${at} ${text}`}>
-          <line x1={across(at)} x2={across(at)} y1={up(0)} y2={up(1)} className={classes.grid} />
-          <text x={across(at)} y={up(0) + 18} textAnchor="middle" className={classes.tick}>
+          <line x1={across(at)} x2={across(at)} y1={up(0)} y2={up(1)} className={plot.grid} />
+          <text x={across(at)} y={up(0) + 18} textAnchor="middle" className={plot.tick}>
             {text}
           </text>
         </g>
       ))}
       {y.ticks.map(({ at, text }) => (
         <g key={`${at} ${text}`}>
-          <line x1={across(0)} x2={across(1)} y1={up(at)} y2={up(at)} className={classes.grid} />
-          <text x={across(0) - 12} y={up(at) + 4} textAnchor="end" className={classes.tick}>
+          <line x1={across(0)} x2={across(1)} y1={up(at)} y2={up(at)} className={plot.grid} />
+          <text x={across(0) - 12} y={up(at) + 4} textAnchor="end" className={plot.tick}>
             {text}
           </text>
         </g>
       ))}
-      <text x={across(0.5)} y={up(0) + 38} textAnchor="middle" className={classes.label}>
+      <text x={across(0.5)} y={up(0) + 38} textAnchor="middle" className={plot.label}>
         {x.label}
       </text>
-      <text transform={`translate(12 ${up(0.5)}) rotate(-90)`} textAnchor="middle" className={classes.label}>
+      <text transform={`translate(12 ${up(0.5)}) rotate(-90)`} textAnchor="middle" className={plot.label}>
         {y.label}
       </text>
     </g>

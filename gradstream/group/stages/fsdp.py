@@ -14,28 +14,25 @@ from contextlib import AbstractContextManager
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 from torch import Tensor, nn
 
-from gradstream.group.buckets import BucketChain, buckets_of
+from gradstream.group.buckets import BucketChain, add_late, buckets_of
 from gradstream.group.memory import GroupMemory
 from gradstream.group.neighbour_pipe import Receive, Ring, neighbours_in, ring_of
-from gradstream.group.optimizer import PeerOptimizer, shared_optimizer
-from gradstream.group.requests import CallOptimizer, MakeOptimizer, MakeStep, Request, Train, Trained
+from gradstream.group.optimizer import OptimizerPeerProblem, OptimizerProblem
+from gradstream.group.requests import Train, Trained
 from gradstream.group.stages.problem import Pipes, StagePeerProblem, StagesProblem
 from gradstream.input.data import Batches
 from gradstream.input.prefetch import Prefetched
 from gradstream.model.flat_model import FlatModel
 from gradstream.model.parts import MicroBatch, Minibatch
 from gradstream.model.usercode import UserCode
-from gradstream.optim.flat import VectorOptimizer
-from gradstream.optim.spec import Optimizer
 from gradstream.spec import JobSpec
 from gradstream.train.problem import Gradient
 
 
-class StagesFsdpPeerProblem(StagePeerProblem):
+class StagesFsdpPeerProblem(OptimizerPeerProblem, StagePeerProblem):
     def __init__(
         self,
         code: UserCode,
@@ -50,7 +47,7 @@ class StagesFsdpPeerProblem(StagePeerProblem):
     ) -> None:
         """`homes`, `rings`: see `stage_chain`."""
         super().__init__(code, flat, batches, blocks, pipes, seed)
-        self._memory, self._homes, self._rings, self._optimizer = memory, homes, rings, PeerOptimizer(memory)
+        self._memory, self._homes, self._rings = memory, homes, rings
 
     def become(self, number: int, gradient: Tensor) -> None:
         super().become(number, gradient)
@@ -64,13 +61,8 @@ class StagesFsdpPeerProblem(StagePeerProblem):
     def _gather(self) -> list[int]:
         return self._chain.take_reached()
 
-    def answer(self, request: Request) -> Any:
-        if isinstance(request, MakeOptimizer | MakeStep | CallOptimizer):
-            return self._optimizer.answer(request)
-        return super().answer(request)
 
-
-class StagesFsdpProblem(StagesProblem):
+class StagesFsdpProblem(OptimizerProblem, StagesProblem):
     """The lead's, which is the first stage of the first pipeline."""
 
     def __init__(
@@ -101,10 +93,6 @@ class StagesFsdpProblem(StagesProblem):
         super().close()
         self._chain.close()
 
-    def make_optimizer(self, rule: Optimizer, lr: float) -> VectorOptimizer:
-        """See `shared_optimizer`."""
-        return shared_optimizer(self._others, self._memory, rule, lr, self.parameters)
-
     def gradient_of(self, taken: Minibatch) -> Gradient:
         self._pipeline.adding = adding_parts(self._chain, 0, self._rings, len(taken.shares))
         found = super().gradient_of(taken)
@@ -132,8 +120,7 @@ class StagesFsdpProblem(StagesProblem):
             away = sorted(index for index in reached if self._homes[index] != stage)
             self._add_reached(self._memory.vectors[2 + stage], away)
         for late in self._late:
-            for index, value in late.items():
-                self._places[index].add_(value.to_dense() if value.is_sparse else value)
+            add_late(late, self._places)
         super()._finish(gradient)
 
     def _share_out(self, shares: list[MicroBatch]) -> list[list[MicroBatch]]:

@@ -6,44 +6,36 @@ optimizer's state of its own part of theta, and steps on that part, as with `fsd
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from torch import Tensor
 
 from gradstream.group.memory import GroupMemory
-from gradstream.group.optimizer import PeerOptimizer, shared_optimizer
-from gradstream.group.requests import CallOptimizer, MakeOptimizer, MakeStep, Request, Train, Trained
-from gradstream.group.tensor.exchange import SharedSlots
-from gradstream.group.tensor.plan import PlannedModule
-from gradstream.group.tensor.problem import TensorPeerProblem, TensorProblem
+from gradstream.group.optimizer import OptimizerPeerProblem, OptimizerProblem
+from gradstream.group.requests import Train, Trained
+from gradstream.group.tensor.problem import SplitReplicates, TensorPeerProblem, TensorProblem
 from gradstream.group.tensor.sum_turns import SumTurn, SumTurns
 from gradstream.input.data import Batches
 from gradstream.input.prefetch import Prefetched
 from gradstream.model.flat_model import FlatModel
 from gradstream.model.parts import MicroBatch, Minibatch
 from gradstream.model.usercode import UserCode
-from gradstream.optim.flat import VectorOptimizer
-from gradstream.optim.spec import Optimizer
 from gradstream.spec import JobSpec
 from gradstream.train.problem import Gradient
 
 
-class TensorFsdpPeerProblem(TensorPeerProblem):
+class TensorFsdpPeerProblem(OptimizerPeerProblem, TensorPeerProblem):
     def __init__(
         self,
         code: UserCode,
         flat: FlatModel,
         batches: Batches | Prefetched,
-        planned: Sequence[PlannedModule],
-        shared: Sequence[SharedSlots],
-        seeds: Sequence[int],
+        replicates: SplitReplicates,
         memory: GroupMemory,
         turns: SumTurns,
     ) -> None:
-        super().__init__(code, flat, batches, planned, shared, seeds)
-        self._turns, self._optimizer = turns, PeerOptimizer(memory)
+        super().__init__(code, flat, batches, replicates)
+        self._memory, self._turns = memory, turns
 
     def _turn_of(self, replicate: int, place: int) -> SumTurn:
         self._turn = SumTurn(self._turns, replicate, place, self.wait_for)
@@ -57,13 +49,8 @@ class TensorFsdpPeerProblem(TensorPeerProblem):
         super()._gather()
         self._turn.end(self._parts)
 
-    def answer(self, request: Request) -> Any:
-        if isinstance(request, MakeOptimizer | MakeStep | CallOptimizer):
-            return self._optimizer.answer(request)
-        return super().answer(request)
 
-
-class TensorFsdpProblem(TensorProblem):
+class TensorFsdpProblem(OptimizerProblem, TensorProblem):
     """The lead's, which is the first peer of the first replicate: it never waits for its turn."""
 
     _shared_vectors = 2
@@ -73,15 +60,11 @@ class TensorFsdpProblem(TensorProblem):
         super().start_peers(spec, label, rank, folder)
         self._turn = SumTurn(self._turns, 0, 0, self._others.wait_for)
 
-    def _peer_problem(self, shared: Sequence[SharedSlots], seeds: Sequence[int]) -> TensorFsdpPeerProblem:
-        return TensorFsdpPeerProblem(self._code, self._flat, self._batches, self._planned, shared, seeds, self._memory, self._turns)
+    def _peer_problem(self, replicates: SplitReplicates) -> TensorFsdpPeerProblem:
+        return TensorFsdpPeerProblem(self._code, self._flat, self._batches, replicates, self._memory, self._turns)
 
     def _vector_of(self, replicate: int) -> Tensor:
         return self._memory.vectors[0]
-
-    def make_optimizer(self, rule: Optimizer, lr: float) -> VectorOptimizer:
-        """See `shared_optimizer`."""
-        return shared_optimizer(self._others, self._memory, rule, lr, self.parameters)
 
     def gradient_of(self, taken: Minibatch) -> Gradient:
         self._parts = len(taken.shares)

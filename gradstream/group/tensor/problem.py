@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -39,30 +39,31 @@ from gradstream.train.problem import Gradient
 _REMEDY = "see that each colwise module leads to a rowwise one, and that no split goes through a head of attention"
 
 
+class SplitReplicates(NamedTuple):
+    """The replicates of a split model, as all of their processes know them."""
+
+    planned: Sequence[PlannedModule]
+    shared: Sequence[SharedSlots]
+    """One for each replicate."""
+    seeds: Sequence[int]
+    """One for each replicate. The first one does not use its own: it has the random numbers of the lead when it is forked."""
+
+
 class TensorPeerProblem(PeerProblem):
-    def __init__(
-        self,
-        code: UserCode,
-        flat: FlatModel,
-        batches: Batches | Prefetched,
-        planned: Sequence[PlannedModule],
-        shared: Sequence[SharedSlots],
-        seeds: Sequence[int],
-    ) -> None:
-        """`shared`, `seeds`: of each replicate. The first one has the random numbers of the lead when it is forked."""
+    def __init__(self, code: UserCode, flat: FlatModel, batches: Batches | Prefetched, replicates: SplitReplicates) -> None:
         super().__init__(code, flat, batches)
-        self._planned, self._shared, self._seeds = planned, shared, seeds
-        self._generators = randomness.generators()
+        self._split_replicates, self._generators = replicates, randomness.generators()
 
     def become(self, number: int, gradient: Tensor) -> None:
-        replicate, place = divmod(number, len(self._shared[0].slots))
+        planned, shared, seeds = self._split_replicates
+        replicate, place = divmod(number, len(shared[0].slots))
         if replicate:
-            randomness.seed(self._seeds[replicate])
+            randomness.seed(seeds[replicate])
         else:
             randomness.set_generators(self._generators)
-        exchange = exchange_of(self._shared, replicate, place, self.wait_for)
+        exchange = exchange_of(shared, replicate, place, self.wait_for)
         self._answers = place == 0
-        split, turn = SplitModel(self._flat, self._planned, exchange), self._turn_of(replicate, place)
+        split, turn = SplitModel(self._flat, planned, exchange), self._turn_of(replicate, place)
         self._tensor = TensorStep(self._flat, split, exchange, gradient, turn)
         self._train_step = partial(self._tensor.train_step, self._flat.model)
         self._places = self._flat.views_of(gradient)
@@ -107,7 +108,7 @@ class TensorProblem(GroupProblem):
     def start_peers(self, spec: JobSpec, label: str, rank: int, folder: Path | None = None) -> None:
         shared = [SharedSlots(self._alike) for _ in range(self._replicates)]
         seeds = [seed_of(spec.seed, f"peer {number} of worker", rank) for number in range(self._replicates)]
-        problem = self._peer_problem(shared, seeds)
+        problem = self._peer_problem(SplitReplicates(self._planned, shared, seeds))
         gradients = [self._vector_of(number // self._alike) for number in range(self._count)]
         self._peers = Peers(problem, gradients[1:], spec, label, rank, folder)
         self._exchange = exchange_of(shared, 0, 0, self._peers.wait_for)
@@ -117,8 +118,8 @@ class TensorProblem(GroupProblem):
         self._flat.gradient = gradients[0]
         torch.set_num_threads(spec.roles.worker.threads)
 
-    def _peer_problem(self, shared: Sequence[SharedSlots], seeds: Sequence[int]) -> TensorPeerProblem:
-        return TensorPeerProblem(self._code, self._flat, self._batches, self._planned, shared, seeds)
+    def _peer_problem(self, replicates: SplitReplicates) -> TensorPeerProblem:
+        return TensorPeerProblem(self._code, self._flat, self._batches, replicates)
 
     def _vector_of(self, replicate: int) -> Tensor:
         """Return the gradient that the processes of a replicate share."""

@@ -31,7 +31,7 @@ export function NewJobForm({ initial, place }: { initial: Beginning; place: stri
   const [more, setMore] = useState(false)
   const area = useRef<HTMLTextAreaElement>(null)
   const go = (pointer: string) => {
-    const line = linesOf(job.draft.text, [pointer]).get(pointer)
+    const line = job.draft.error === null ? linesOf(job.draft.text, [pointer]).get(pointer) : (job.draft.errorLine ?? 1)
     if (job.typedIn === "text") {
       if (line && area.current) goToLine(area.current, line)
       return
@@ -73,8 +73,8 @@ function Form({ job, fields, more, onMore }: FormProps) {
   return (
     <>
       {broken && (
-        <Alert color="yellow" variant="light" title="The job file cannot be read">
-          The form shows its last readable version. Correct the marked line of the job file.
+        <Alert color="yellow" variant="light">
+          The form shows the last readable job file. Its fields are disabled until the file can be read again.
         </Alert>
       )}
       <CodePanel job={job} fields={fields} />

@@ -65,6 +65,13 @@ it("has the words of mistakes only where no field or no line has them", () => {
   expect(items()).toEqual(["strategy.window (line 2)", "version must be 1", "stop missing; add it"])
 })
 
+it("leads to the line of a file that cannot be read, which has the words", () => {
+  show({ draft: { error: "Flow sequence must end with a ]", errorLine: 2, text: "name: mine\nseed: [\n" } as NewJob["draft"], ready: false, typedIn: "text" })
+  expect(screen.getByRole("status").textContent).toBe(" 1 error to correctLine 2")
+  fireEvent.click(screen.getByRole("button", { name: "Line 2" }))
+  expect(went).toHaveBeenLastCalledWith("")
+})
+
 it("leads to mistakes before anything else", () => {
   show({ faults: [mistake], warnings: [limit], ready: false })
   expect(items()).toEqual(["strategy.window"])

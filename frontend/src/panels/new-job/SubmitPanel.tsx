@@ -15,7 +15,7 @@ import classes from "./SubmitPanel.module.css"
 interface SubmitPanelProps {
   job: NewJob
   fields: readonly Field[]
-  /** Leads to the field or the line of a finding. */
+  /** Leads to the field or the line of a finding; "": of a file that cannot be read, to the line of its mistake. */
   onGo: (pointer: string) => void
 }
 
@@ -43,14 +43,23 @@ export function SubmitPanel({ job, fields, onGo }: SubmitPanelProps) {
 
 function Readiness({ job, fields, onGo, refused }: SubmitPanelProps & { refused: boolean }) {
   const { faults, warnings } = job
-  if (job.draft.error) return <p className={classes.bad}>The job file cannot be read: see line {job.draft.errorLine ?? 1}.</p>
+  if (job.draft.error) {
+    return (
+      <>
+        <ErrorCount count={1} />
+        <ul className={classes.links} aria-label="Places to look at">
+          <li>
+            <UnstyledButton onClick={() => onGo("")}>Line {job.draft.errorLine ?? 1}</UnstyledButton>
+          </li>
+        </ul>
+      </>
+    )
+  }
   if (job.validation.error) return <p className={classes.bad}>{job.validation.error.message}</p>
   if (faults.length > 0) {
     return (
       <>
-        <p className={classes.bad}>
-          <IconAlertTriangle size={16} aria-hidden /> {counted(faults.length, "error")} to correct
-        </p>
+        <ErrorCount count={faults.length} />
         <Places job={job} fields={fields} onGo={onGo} items={faults} />
       </>
     )
@@ -73,6 +82,14 @@ function Readiness({ job, fields, onGo, refused }: SubmitPanelProps & { refused:
       <Places job={job} fields={fields} onGo={onGo} items={warnings} />
       {job.notes.length > 0 && <Findings items={job.notes} />}
     </>
+  )
+}
+
+function ErrorCount({ count }: { count: number }) {
+  return (
+    <p className={classes.bad}>
+      <IconAlertTriangle size={16} aria-hidden /> {counted(count, "error")} to correct
+    </p>
   )
 }
 

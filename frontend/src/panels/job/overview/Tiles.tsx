@@ -1,5 +1,5 @@
 import type { Job, Overview } from "@/client"
-import { Tile } from "@/components/display/Tile"
+import { Tile } from "@/components/display/Stat"
 import { Term } from "@/components/messages/Term"
 import { useMetric } from "@/hooks/charts/useMetricCatalogue"
 import { useFeed } from "@/hooks/job/useFeed"

@@ -1,6 +1,7 @@
 import { useComputedColorScheme } from "@mantine/core"
 import { useElementSize } from "@mantine/hooks"
 import { seriesColor } from "@/charts/palette"
+import plot from "@/charts/Plot.module.css"
 import type { UpdateGroup } from "@/client"
 import { formatNumber } from "@/lib/format"
 import { groupName, groupTick, normScale, type GroupedBy } from "@/lib/staleness/updates"
@@ -32,12 +33,12 @@ export function NormBands({ groups, by, title, height = 262 }: NormBandsProps) {
   const every = Math.ceil(groups.length / LABELS)
   const said = groups.map((group) => `${groupName(group, by)}: ${formatNumber(group.norm.p50)}, from ${formatNumber(group.norm.p10)} to ${formatNumber(group.norm.p90)}`)
   return (
-    <div ref={ref} className={classes.plot}>
+    <div ref={ref} className={plot.plot}>
       <svg width="100%" height={height} role="img" aria-label={`${title}. ${said.join("; ")}`}>
         {scale.ticks.map((tick) => (
           <g key={tick}>
-            <line x1={LEFT} x2={Math.max(LEFT, width - RIGHT)} y1={up(tick)} y2={up(tick)} className={classes.grid} />
-            <text x={LEFT - 6} y={up(tick) + 4} textAnchor="end" className={classes.tick}>
+            <line x1={LEFT} x2={Math.max(LEFT, width - RIGHT)} y1={up(tick)} y2={up(tick)} className={plot.grid} />
+            <text x={LEFT - 6} y={up(tick) + 4} textAnchor="end" className={plot.tick}>
               {formatNumber(tick)}
             </text>
           </g>
@@ -49,13 +50,13 @@ export function NormBands({ groups, by, title, height = 262 }: NormBandsProps) {
             <rect x={across(index) - half} width={2 * half} y={up(group.norm.p90)} height={Math.max(2, up(group.norm.p10) - up(group.norm.p90))} rx={3} fill={color} className={classes.band} />
             <circle cx={across(index)} cy={up(group.norm.p50)} r={DOT} fill={color} />
             {index % every === 0 && (
-              <text x={across(index)} y={height - BOTTOM + 16} textAnchor="middle" className={classes.tick}>
+              <text x={across(index)} y={height - BOTTOM + 16} textAnchor="middle" className={plot.tick}>
                 {groupTick(group, by)}
               </text>
             )}
           </g>
         ))}
-        <text x={LEFT + (groups.length * step) / 2} y={height - 6} textAnchor="middle" className={classes.tick}>
+        <text x={LEFT + (groups.length * step) / 2} y={height - 6} textAnchor="middle" className={plot.tick}>
           {by === "staleness" ? "Staleness of the push, updates" : "Samples"}
         </text>
       </svg>
