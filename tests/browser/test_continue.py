@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -26,7 +27,7 @@ def _run(client: Client, name: str, checkpoint_every: float) -> Job:
 def training(client: Client) -> Iterator[Job]:
     """A job with checkpoints and without a model."""
     job = _run(client, "goes-on", 1)
-    eventually(lambda: [each for each in client.events(job.id) if each.kind == "checkpoint"], "a checkpoint")
+    eventually(lambda: client.events(job.id, kinds=["checkpoint"]), "a checkpoint")
     yield job
     client.stop(job.id)
     client.wait(job.id, timeout=120)
@@ -57,6 +58,29 @@ def test_the_menu_offers_a_checkpoint_once_the_job_has_one(open_page: OpenPage, 
     written = page.get_by_role("textbox", name="Job file as YAML")
     expect(written).not_to_have_value("")
     assert yaml.safe_load(written.input_value())["start_from"] == {"job": str(job.id), "checkpoint": "last"}
+
+
+def test_a_new_job_continues_from_a_checkpoint_that_the_tab_files_lists(open_page: OpenPage, client: Client) -> None:
+    job = _run(client, "numbered", 1)
+    eventually(lambda: len(client.events(job.id, kinds=["checkpoint"])) > 1, "two checkpoints")
+    client.stop(job.id)
+    client.wait(job.id, timeout=120)
+    page = open_page(f"/jobs/{job.id}/files")
+    older = page.get_by_role("region", name="Checkpoints").get_by_role("button", name=re.compile(r"^Checkpoint \d+ of attempt 1"))
+    number = int(older.inner_text().split()[1])
+    older.press("Enter")
+    link = page.get_by_role("link", name=f"Continue from this checkpoint: Checkpoint {number} of attempt 1")
+    expect(link).to_be_visible()
+    check_looks(page, "continue-files")
+    link.press("Enter")
+    written = page.get_by_role("textbox", name="Job file as YAML")
+    expect(written).not_to_have_value("")
+    assert yaml.safe_load(written.input_value())["start_from"] == {"job": str(job.id), "checkpoint": number, "attempt": 1}
+    page.get_by_role("button", name="Submit").click()
+    expect(page.get_by_text(f"Starts from checkpoint {number} of attempt 1, version ")).to_be_visible()
+    started = page.url.rsplit("/", 1)[1]
+    eventually(lambda: client.job(started).progress.version > 0, "it trains from there")
+    client.stop(started)
 
 
 @every_look

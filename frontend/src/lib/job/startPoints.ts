@@ -22,6 +22,11 @@ interface Stored {
 /** The layout of the model in checkpoints, under its name of now or of earlier versions. */
 const LAYOUTS = ["tensors.safetensors", "tensors.pt"]
 
+/** Without the layout of its model, a job cannot begin with a checkpoint. */
+export function hasLayout(files: readonly JobFile[]): boolean {
+  return files.some(({ path }) => LAYOUTS.includes(path))
+}
+
 /** All models that a new job could continue from. `stored`: undefined while the page does not know yet. */
 export function startPoints(job: Job, stored: Stored | undefined, unknown: string): StartPoint[] {
   const point = (start: StartPoint["start"], title: string, find: (stored: Stored) => Found): StartPoint => ({
@@ -54,7 +59,7 @@ function findBest(job: Job, artifacts: readonly Artifact[]): Found {
 function findLast(job: Job, { checkpoints, files }: Stored): Found {
   const newest = checkpoints[0]
   if (!newest) return missing(hasEnded(job) ? "The job ended without one" : "The job has no checkpoint yet")
-  if (!files.some(({ path }) => LAYOUTS.includes(path))) return missing("Its first worker has not stored the layout of the model")
+  if (!hasLayout(files)) return missing("Its first worker has not stored the layout of the model")
   const { attempt, number, last, samples } = newest
   return there(`${last ? "At the end" : `Checkpoint ${number}`} of attempt ${attempt}${samples === null ? "" : `, ${formatCount(samples)} samples`}`)
 }
