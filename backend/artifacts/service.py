@@ -150,21 +150,25 @@ def trained_rows(session: Session, files: FileStore, job_id: UUID) -> dict[str, 
 
 
 def newest_checkpoint(session: Session, job_id: UUID) -> CheckpointRow | None:
-    found = repository.checkpoints(session, job_id)
+    found = kept_checkpoints(session, job_id)
     return found[0] if found else None
 
 
-def weights_of_newest_checkpoint(session: Session, files: FileStore, job_id: UUID) -> tuple[CheckpointRow, dict[str, Path]] | None:
-    """Return the newest checkpoint and, by name, its files: the shards of the center and the description of its tensors. None:
-    there is no checkpoint yet, or no description."""
-    row = newest_checkpoint(session, job_id)
-    described = [file for file in repository.files(session, job_id) if file.path in (TENSORS, TENSORS_EARLIER)]
-    if row is None or not described:
+def kept_checkpoints(session: Session, job_id: UUID) -> list[CheckpointRow]:
+    """Return the committed checkpoints that the job still has, the newest first."""
+    return repository.checkpoints(session, job_id)
+
+
+def weights_of_checkpoint(session: Session, files: FileStore, row: CheckpointRow) -> dict[str, Path] | None:
+    """Return, by name, the files of a checkpoint: the shards of the center and the description of its tensors. None: there is no
+    description."""
+    described = [file for file in repository.files(session, row.job_id) if file.path in (TENSORS, TENSORS_EARLIER)]
+    if not described:
         return None
     places = [(described[-1].attempt, described[-1].path)]
     places += [(row.attempt, path) for path in checkpoints.shard_states(session, row)]
-    found = {Path(path).name: files.of_attempt(job_id, attempt, path) for attempt, path in places}
-    return row, found | checkpoints.row_files(session, files, row)
+    found = {Path(path).name: files.of_attempt(row.job_id, attempt, path) for attempt, path in places}
+    return found | checkpoints.row_files(session, files, row)
 
 
 def is_committed(session: Session, job_id: UUID, attempt: int, checkpoint: int) -> bool:

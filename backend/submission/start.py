@@ -13,13 +13,24 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from backend.artifacts import service as artifacts
+from backend.artifacts.models import CheckpointRow
 from backend.files import FileStore
 from backend.jobs import repository
 from backend.jobs.models import JobRow
 from gradstream.errors import InvalidJob, Mistake, NotFound
 from gradstream.process.store import BEST, MODEL, START
 from gradstream.spec import JobSpec
-from gradstream.spec.start import StartedFrom
+from gradstream.spec.start import StartedFrom, StartFrom, StartPoint
+
+_NO_CHECKPOINT = {
+    True: "no checkpoint, and takes none any more; name a job that has one",
+    False: "no checkpoint yet; its Files list one when it is taken, which `checkpoint.every` of its job file schedules",
+}
+"""Errors, by whether the other job has ended."""
+_NO_LAYOUT = (
+    "not stored: the layout of its model in checkpoints. Its first worker stores it when training starts; versions "
+    "of Gradstream before that could not. Try again, or take `final` or `best`"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +58,9 @@ def find_source(session: Session, files: FileStore, spec: JobSpec) -> StartSourc
     row = _job(session, start.job)
     if row is None:
         raise _refused("job", f"there is no job '{start.job}'; give the id or the name of one that has stored its model")
-    return _checkpoint(session, files, row) if start.checkpoint == "last" else _model(session, files, row, start.checkpoint)
+    if start.checkpoint == "final" or start.checkpoint == "best":
+        return _model(session, files, row, start.checkpoint)
+    return _weights_of(session, files, row, _checkpoint(session, row, start), start.checkpoint)
 
 
 def copy_weights(files: FileStore, source: StartSource, job_id: UUID) -> None:
@@ -83,16 +96,30 @@ def _model(session: Session, files: FileStore, row: JobRow, checkpoint: Literal[
     return StartSource(record, {START: path} | _start_files(rows))
 
 
-def _checkpoint(session: Session, files: FileStore, row: JobRow) -> StartSource:
-    """The newest one now: every attempt of the new job starts from it, also when the other job has gone on."""
-    found = artifacts.weights_of_newest_checkpoint(session, files, row.id)
-    if found is None:
-        raise _refused("job", f"{row.name} ({row.id}) is {row.status} and has {_missing(session, row)}")
-    checkpoint, paths = found
+def _checkpoint(session: Session, row: JobRow, start: StartFrom) -> CheckpointRow:
+    """The newest one now, or the newest of the number that `start` gives. Raises: InvalidJob."""
+    kept = artifacts.kept_checkpoints(session, row.id)
+    if not kept:
+        raise _refused("job", f"{row.name} ({row.id}) is {row.status} and has {_NO_CHECKPOINT[row.ended_at is not None]}")
+    if start.checkpoint == "last":
+        return kept[0]
+    wanted = (found for found in kept if found.number == start.checkpoint and start.attempt in (None, found.attempt))
+    if checkpoint := next(wanted, None):
+        return checkpoint
+    named = f"checkpoint {start.checkpoint}" + (f" of attempt {start.attempt}" if start.attempt else "")
+    listed = ", ".join(f"{found.number} of attempt {found.attempt}" for found in kept)
+    raise _refused("checkpoint", f"{row.name} ({row.id}) has no {named}, or has removed it; it keeps {listed}")
+
+
+def _weights_of(session: Session, files: FileStore, row: JobRow, checkpoint: CheckpointRow, point: StartPoint) -> StartSource:
+    """Every attempt of the new job starts from this checkpoint, also when the other job has gone on."""
+    paths = artifacts.weights_of_checkpoint(session, files, checkpoint)
+    if paths is None:
+        raise _refused("job", f"{row.name} ({row.id}) is {row.status} and has {_NO_LAYOUT}")
     record = StartedFrom(
         job=row.id,
         name=row.name,
-        checkpoint="last",
+        checkpoint=point,
         attempt=checkpoint.attempt,
         number=checkpoint.number,
         version=checkpoint.manifest.get("version"),
@@ -103,17 +130,6 @@ def _checkpoint(session: Session, files: FileStore, row: JobRow) -> StartSource:
 
 def _start_files(paths: Mapping[str, Path]) -> dict[str, Path]:
     return {f"start/{name}": path for name, path in paths.items()}
-
-
-def _missing(session: Session, row: JobRow) -> str:
-    if artifacts.newest_checkpoint(session, row.id):
-        return (
-            "not stored: the layout of its model in checkpoints. Its first worker stores it when training starts; versions "
-            "of Gradstream before that could not. Try again, or take `final` or `best`"
-        )
-    if row.ended_at:
-        return "no checkpoint, and takes none any more; name a job that has one"
-    return "no checkpoint yet; its Files list one when it is taken, which `checkpoint.every` of its job file schedules"
 
 
 def _refused(key: str, said: str) -> InvalidJob:

@@ -7708,11 +7708,15 @@ export interface components {
             job?: string | null;
             /**
              * Checkpoint
-             * @description Model of that job. final: its final model; best: the model of its best evaluation; last: its newest checkpoint, even while it runs
+             * @description Model of that job. final: its final model; best: the model of its best evaluation; last: its newest checkpoint, even while it runs; a number: that checkpoint, while the job keeps it, 0 for the last one of an attempt
              * @default final
-             * @enum {string}
              */
-            checkpoint: "final" | "best" | "last";
+            checkpoint: ("final" | "best" | "last") | number;
+            /**
+             * Attempt
+             * @description Attempt that took the checkpoint of this number; default: the newest one that keeps such a checkpoint
+             */
+            attempt?: number | null;
             /**
              * File
              * @description A .safetensors file in the folder of the code, in place of a job
@@ -7737,11 +7741,8 @@ export interface components {
              * @example digits
              */
             name: string;
-            /**
-             * Checkpoint
-             * @enum {string}
-             */
-            checkpoint: "final" | "best" | "last";
+            /** Checkpoint */
+            checkpoint: ("final" | "best" | "last") | number;
             /**
              * File
              * @description File that was copied, if checkpoint is final or best
@@ -7755,22 +7756,22 @@ export interface components {
             sha256?: string | null;
             /**
              * Attempt
-             * @description Attempt that took the checkpoint, if checkpoint is last
+             * @description Attempt that took the checkpoint; null: it is a stored model
              */
             attempt?: number | null;
             /**
              * Number
-             * @description Number of the checkpoint in that attempt, if checkpoint is last; 0: the checkpoint at its end
+             * @description Number of the checkpoint in that attempt; 0: the checkpoint at its end
              */
             number?: number | null;
             /**
              * Version
-             * @description Version of the model in the checkpoint, if checkpoint is last
+             * @description Version of the model in the checkpoint
              */
             version?: number | null;
             /**
              * Samples
-             * @description Samples that this model had been trained with, if checkpoint is last
+             * @description Samples that this model had been trained with, if it is of a checkpoint
              */
             samples?: number | null;
         };

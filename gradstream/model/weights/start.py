@@ -16,7 +16,7 @@ from gradstream.process.exits import UserError
 from gradstream.process.order import ProcessOrder
 from gradstream.process.store import START, open_store
 from gradstream.spec import JobSpec
-from gradstream.spec.start import NEEDS_A_FILE, StartFrom
+from gradstream.spec.start import NEEDS_A_FILE, StartFrom, takes_checkpoint
 
 _NAMED = 3
 """Names that an error lists."""
@@ -35,7 +35,7 @@ def model_without_platform(code: UserCode, spec: JobSpec, folder: Path) -> nn.Mo
 def load_start(model: nn.Module, order: ProcessOrder, start: StartFrom, folder: Path) -> None:
     """Set the model's parameters and buffers to those that the job starts from. Raises: UserError: they are of another model."""
     store = open_store(order.store, order)
-    if start.checkpoint == "last":
+    if takes_checkpoint(start.checkpoint):
         set_weights(model, read_weights(partial(store.start, folder)))
     else:
         load_weights(model, folder / "code" / start.file if start.file else store.start(folder) or Path(START))

@@ -17,7 +17,7 @@ from gradstream.process.order import ProcessOrder
 from gradstream.process.saving.checkpoint_names import LIST, shard_part
 from gradstream.process.saving.part_list import PartList
 from gradstream.process.store import open_store, tables_file
-from gradstream.spec.start import StartPoint
+from gradstream.spec.start import StartPoint, takes_checkpoint
 
 Fetch = Callable[[str], Path | None]
 """Returns a copy of a file of the other job, which the reader removes; None: there is no such file."""
@@ -35,7 +35,7 @@ def put_rows(fetch: Fetch, checkpoint: StartPoint, shard: int, shards: int, tabl
     """`tables`: of this shard, of so many. Raises: UserError."""
     mine = buckets_of_shard(shard, shards)
     try:
-        for stored, end in _of_checkpoint(fetch, mine) if checkpoint == "last" else _of_model(fetch, mine):
+        for stored, end in _of_checkpoint(fetch, mine) if takes_checkpoint(checkpoint) else _of_model(fetch, mine):
             put_start(tables, stored, end)
     except Invalid as error:
         raise UserError(f"start_from: {error}") from error

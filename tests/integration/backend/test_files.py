@@ -255,6 +255,40 @@ def test_a_checkpoint_of_a_job_that_was_stopped_or_went_on_in_a_new_attempt_is_t
     assert (after["attempt"], after["number"]) == (2, 0)
 
 
+def test_a_kept_checkpoint_is_taken_by_its_number_and_a_removed_one_is_refused_with_those_that_are_kept(
+    running: Running, tmp_path: Path
+) -> None:
+    running.agent.put("worker-0", "tensors.safetensors")
+    for number in (1, 2, 3):
+        running.agent.commit_checkpoint(number)
+    running.agent.exit("server-0", reason=ExitReason.KILLED, code=-9)
+    running.controller.run_once()
+    running.end_all()
+    running.start()
+    for number in (1, 3):  # checkpoint 3 of attempt 1 stays beside both: the live attempt has resumed from it
+        running.agent.commit_checkpoint(number)
+
+    def started(**start: int) -> tuple[int, int, int, str]:
+        job = submit(running.api, tmp_path, name="next", start_from={"job": running.id, **start})
+        [event] = running.api.get(f"/jobs/{job['id']}/events", params={"kind": "start"}).json()["items"]
+        record = job["started_from"]
+        return record["checkpoint"], record["attempt"], record["number"], event["message"].partition(" of small")[0]
+
+    assert started(checkpoint=1) == (1, 2, 1, "It starts from checkpoint 1 of attempt 2")
+    assert started(checkpoint=3) == (3, 2, 3, "It starts from checkpoint 3 of attempt 2")
+    assert started(checkpoint=3, attempt=1) == (3, 1, 3, "It starts from checkpoint 3 of attempt 1")
+    for start, named in (
+        ({"checkpoint": 2}, "2"),
+        ({"checkpoint": 2, "attempt": 1}, "2 of attempt 1"),
+        ({"checkpoint": 10**15}, f"{10**15}"),
+    ):
+        body = {"spec": spec(start_from={"job": "small", **start}), "bundle": upload(running.api, tmp_path)}
+        answer = running.api.post("/jobs", json=body)
+        kept = "it keeps 3 of attempt 2, 1 of attempt 2, 3 of attempt 1"
+        assert answer.status_code == 422
+        assert f"start_from.checkpoint: small ({running.id}) has no checkpoint {named}, or has removed it; {kept}." in answer.text
+
+
 def test_a_checkpoint_without_its_tensors_is_refused_with_the_reason(running: Running, tmp_path: Path) -> None:
     running.agent.commit_checkpoint(1)
     body = {"spec": spec(start_from={"job": "small", "checkpoint": "last"}), "bundle": upload(running.api, tmp_path)}

@@ -80,6 +80,14 @@ def test_json_is_a_job_file_too() -> None:
         ("strategy={name: dc_asgd, decay: 0.5}", "/strategy", "mean nothing without 'adaptive: true'"),
         ("strategy={name: geo, window: 4, delay: 4}", "/strategy", "must be below 'window'"),
         ("optimizer={name: sgd, momentum: 0.5, momentum_correction: true}", "/optimizer/momentum_correction", "only a server"),
+        ("start_from={job: a, checkpoint: first}", "/start_from/checkpoint", "or the number of a checkpoint, from 0, not 'first'"),
+        ("start_from={job: a, checkpoint: -1}", "/start_from/checkpoint", "from 0, not -1"),
+        ("start_from={job: a, checkpoint: true}", "/start_from/checkpoint", "from 0, not True"),
+        ("start_from={job: a, checkpoint: 1.5}", "/start_from/checkpoint", "from 0, not 1.5"),
+        ("start_from={job: a, checkpoint: '3'}", "/start_from/checkpoint", "from 0, not '3'"),
+        ("start_from={job: a, checkpoint: 3, attempt: 0}", "/start_from/attempt", "must be at least 1"),
+        ("start_from={job: a, checkpoint: last, attempt: 2}", "/start_from", "give checkpoint a number, or remove attempt"),
+        ("start_from={file: a, checkpoint: 3}", "/start_from", "checkpoint: it is of a job"),
         ("schedule={name: step}", "/schedule/every", "missing"),
         ("schedule={name: cosine, over: 0}", "/schedule/over", "must be at least 1"),
         ("schedule={name: cosine, warmup: 1.5}", "/schedule/warmup", "a share of the run between 0 and 1"),
@@ -125,6 +133,14 @@ def test_each_mistake_is_explained_at_its_place(mistake: str, pointer: str, said
     found = problems(JOB, mistake)
     assert list(found) == [pointer]
     assert said in found[pointer]
+
+
+@pytest.mark.parametrize("checkpoint", [0, 3, "final", "best", "last"])
+def test_a_start_takes_a_word_or_the_number_of_a_checkpoint_and_survives_json(checkpoint: int | str) -> None:
+    read = jobfile.load(JOB, [f"start_from={{job: other, checkpoint: {checkpoint}}}"])
+    assert read.start_from
+    assert (read.start_from.checkpoint, type(read.start_from.checkpoint)) == (checkpoint, type(checkpoint))
+    assert JobSpec.model_validate_json(read.model_dump_json()) == read
 
 
 @pytest.mark.parametrize(("schedule", "key"), [("{name: cosine}", "over"), ("{name: constant, warmup: 0.1}", "warmup")])

@@ -139,6 +139,7 @@ def test_rows_with_their_state_come_from_a_base_and_increments(
     assert [file.checkpoint for file in rests_on] == [1, 2]
     second = start(tmp_path, spec_of(settings, shards))
     assert rows(second) == rows(first)
+    assert rows(start(tmp_path, spec_of(settings, shards), checkpoint=3)) == rows(first), "as of the checkpoint with this number"
     assert len(rows(first)) > 100
     assert candidates(second) == candidates(first)
     assert bool(candidates(first)) == (settings == "adam")

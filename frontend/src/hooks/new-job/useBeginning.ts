@@ -25,8 +25,14 @@ stop:
   epochs: 10
 `
 
-/** First text of a new job. `start`: which model of the job `from` it continues from, as `start_from.checkpoint` names it; null for none. */
-export function useBeginning(from: string | null, example: string | null, start: string | null) {
+/** The model of the other job that a new one continues from, as `start_from` names it. `checkpoint` may be the number of one of `attempt`. */
+export interface Continued {
+  checkpoint: string
+  attempt: string | null
+}
+
+/** First text of a new job. `start`: the model of the job `from` that it continues from; null for none. */
+export function useBeginning(from: string | null, example: string | null, start: Continued | null) {
   return useQuery({
     queryKey: ["beginning", from, example, start],
     queryFn: async (): Promise<Beginning> => {
@@ -40,17 +46,22 @@ export function useBeginning(from: string | null, example: string | null, start:
 }
 
 /** It begins with the text that was sent, comments and all, where there is one; and with a name that no job has yet. */
-async function copyOf(id: string, start: string | null): Promise<Beginning> {
+async function copyOf(id: string, start: Continued | null): Promise<Beginning> {
   const [job, config] = await Promise.all([
     body(api.GET("/api/v1/jobs/{id}", { params: { path: { id } } })),
     body(api.GET("/api/v1/jobs/{id}/config", { params: { path: { id } } })),
   ])
   const sent = config.source === null ? await inShort(job.spec) : withOverrides(config.source, config.overrides)
   const named = withNextName(sent, await namesLike(job.name))
-  const text = start ? withOverrides(named, [`start_from=${JSON.stringify({ job: id, checkpoint: start })}`]) : named
+  const text = start ? withOverrides(named, [`start_from=${JSON.stringify({ job: id, ...inJobFile(start) })}`]) : named
   if (!job.bundle) return { text, code: null }
   const { files } = await body(api.GET("/api/v1/bundles/{hash}", { params: { path: { hash: job.bundle } } }))
   return { text, code: { hash: job.bundle, origin: `the code of ${job.name}`, files } }
+}
+
+function inJobFile({ checkpoint, attempt }: Continued) {
+  if (!/^\d+$/.test(checkpoint)) return { checkpoint }
+  return { checkpoint: Number(checkpoint), ...(attempt && { attempt: Number(attempt) }) }
 }
 
 /** Names of jobs that may be earlier runs of this one. */

@@ -7,6 +7,7 @@ const SOURCE = { ...NOTHING, job: "1", name: "digits" }
 test("a checkpoint is told with its version", () => {
   const taken = { ...SOURCE, checkpoint: "last" as const, attempt: 2, number: 3, version: 1234, samples: 39_488 }
   expect(describeStart(taken)).toBe("checkpoint 3 of attempt 2, version 1,234, 39,488 samples")
+  expect(describeStart({ ...taken, checkpoint: 3 })).toBe(describeStart(taken))
   expect(describeStart({ ...taken, number: 0, version: null, samples: null })).toBe("the last checkpoint of attempt 2")
 })
 

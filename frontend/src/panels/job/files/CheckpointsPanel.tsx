@@ -1,6 +1,8 @@
-import { Accordion, Table, Text } from "@mantine/core"
+import { Accordion, Button, Table, Text } from "@mantine/core"
+import { IconPlayerTrackNext } from "@tabler/icons-react"
 import { useState } from "react"
-import { fileUrl, type JobFile } from "@/client"
+import { Link } from "react-router"
+import { fileUrl, type JobCheckpoint, type JobFile } from "@/client"
 import { Loaded } from "@/components/messages/Loaded"
 import { Term } from "@/components/messages/Term"
 import { Panel } from "@/components/page/Panel"
@@ -10,6 +12,7 @@ import { useNothing } from "@/hooks/job/useNothing"
 import { counted, formatBytes, formatCount, formatMoment } from "@/lib/format"
 import { groupFiles, type FileGroup } from "@/lib/job/files/files"
 import { canPreview } from "@/lib/job/files/preview"
+import { hasLayout } from "@/lib/job/startPoints"
 import { FileButtons } from "./FileButtons"
 import { FilePreview } from "./FilePreview"
 
@@ -42,6 +45,7 @@ export function CheckpointsPanel() {
                 </Text>
               </Accordion.Control>
               <Accordion.Panel>
+                {group.checkpoint && hasLayout(stored.data!.files) && <ContinueButton jobId={job.id} name={group.title} checkpoint={group.checkpoint} />}
                 <FileTable jobId={job.id} name={group.title} files={group.files} onShow={setShown} />
               </Accordion.Panel>
             </Accordion.Item>
@@ -50,6 +54,23 @@ export function CheckpointsPanel() {
       </Loaded>
       {shown && <FilePreview file={shown} onClose={() => setShown(null)} />}
     </Panel>
+  )
+}
+
+function ContinueButton({ jobId, name, checkpoint: { attempt, number } }: { jobId: string; name: string; checkpoint: JobCheckpoint }) {
+  return (
+    <Button
+      component={Link}
+      to={`/jobs/new?from=${jobId}&start=${number}&attempt=${attempt}`}
+      variant="default"
+      size="xs"
+      ml="md"
+      my="xs"
+      leftSection={<IconPlayerTrackNext size={14} />}
+      aria-label={`Continue from this checkpoint: ${name}`}
+    >
+      Continue from this checkpoint
+    </Button>
   )
 }
 

@@ -1,13 +1,13 @@
 import { ActionIcon, Button, Group, Menu } from "@mantine/core"
-import { IconChartLine, IconCopyPlus, IconDots, IconPlayerStop, IconPlayerTrackNext, IconRoute, IconTrash } from "@tabler/icons-react"
+import { IconChartLine, IconCopyPlus, IconDots, IconPlayerStop, IconRoute, IconTrash } from "@tabler/icons-react"
 import { useRef, useState, type RefObject } from "react"
 import { Link, useNavigate } from "react-router"
 import type { Job } from "@/client"
 import { ConfirmDialog } from "@/components/buttons/ConfirmDialog"
-import { useMetricNames } from "@/hooks/charts/useMetricNames"
 import { useDeleteJob, useStopJob } from "@/hooks/job/useJob"
 import { hasEnded } from "@/lib/status"
 import { STEPS } from "@/lib/tour/stops"
+import { ContinueItems } from "./ContinueItems"
 
 /** Run again, and a menu with what is done more rarely. */
 export function JobActions({ job }: { job: Job }) {
@@ -15,23 +15,20 @@ export function JobActions({ job }: { job: Job }) {
   /** An item that was picked before the job ended asks for nothing else afterwards. */
   const [asked, ask] = useState<"stop" | "delete" | null>(null)
   const button = useRef<HTMLButtonElement>(null)
-  const start = useStartPoint(job)
   const dialog = { job, returnTo: button, onClose: () => ask(null) }
   return (
     <Group gap="xs" wrap="nowrap">
       <Button component={Link} to={`/jobs/new?from=${job.id}`} variant="default" size="xs" leftSection={<IconCopyPlus size={14} />}>
         Run again
       </Button>
-      <Menu position="bottom-end" withinPortal>
+      <Menu position="bottom-end" withinPortal width={320}>
         <Menu.Target>
           <ActionIcon ref={button} variant="default" size={30} aria-label={`Actions for ${job.name}`}>
             <IconDots size={16} />
           </ActionIcon>
         </Menu.Target>
         <Menu.Dropdown>
-          <Menu.Item component={Link} to={`/jobs/new?from=${job.id}&start=${start}`} leftSection={<IconPlayerTrackNext size={16} />}>
-            Continue from its {start === "final" ? "final model" : "last checkpoint"}
-          </Menu.Item>
+          <ContinueItems job={job} />
           <Menu.Item component={Link} to={`/compare?jobs=${job.id}`} leftSection={<IconChartLine size={16} />}>
             Compare with other jobs
           </Menu.Item>
@@ -53,12 +50,6 @@ export function JobActions({ job }: { job: Job }) {
       <DeleteDialog {...dialog} opened={asked === "delete"} />
     </Group>
   )
-}
-
-/** The model that a new job continues from. A job that did not succeed has no final model, and a final one has no rows of embedding tables. */
-function useStartPoint({ status }: Job): "final" | "last" {
-  const hasTables = useMetricNames().data.includes("table/rows")
-  return status === "succeeded" && !hasTables ? "final" : "last"
 }
 
 interface DialogProps {
