@@ -207,7 +207,7 @@ class Cluster:
         train(Watched(), w, link)  # type: ignore[arg-type]
         link.leave()
         uploads.add_all(CheckpointPartFiles(FINAL_CHECKPOINT, worker_part(rank), link.state()), needed=True)
-        if not isinstance(port, RedisPort):
+        if isinstance(port, AnyServerlessPort):
             port.serve()
         uploads.finish()
 
