@@ -244,6 +244,10 @@ def test_changes_that_were_not_committed_are_kept_beside_the_job(api: httpx.Clie
     assert api.get(f"/jobs/{job['id']}/uncommitted").json() == {"items": changes}
     assert api.get(f"/jobs/{submit(api, tmp_path)['id']}/uncommitted").json() == {"items": []}
     assert api.get(f"/jobs/{UUID(int=1)}/uncommitted").status_code == 404
+    for wrong in ("\0", "\ud800"):
+        damaged = [{"path": "circle.py", "change": "changed", "lines": [wrong]}]
+        content = json.dumps({**body, "origin": {**origin, "uncommitted": damaged}})
+        assert api.post("/jobs", content=content, headers={"Content-Type": "application/json"}).status_code == 422
     long = [{"path": "circle.py", "change": "changed", "lines": ["+" * 1000] * 300}]
     refused = api.post("/jobs", json={**body, "origin": {**origin, "uncommitted": long}})
     assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (422, "/origin/uncommitted")

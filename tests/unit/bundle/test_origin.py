@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -171,6 +172,23 @@ def test_long_differences_are_left_out(git: Git, tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(uncommitted, "_MOST_LINES", 15)
     found = {each.path: each.lines for each in collect_uncommitted(code, ["a.py", "b.py", "long.py"])}
     assert found == {"a.py": None, "b.py": ["@@ -1 +1 @@", "-b", "+B"], "long.py": None}
+
+
+def test_what_must_not_leave_the_machine_and_what_cannot_is_left_out(git: Git, tmp_path: Path) -> None:
+    key = "-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----\n"
+    code = write(
+        tmp_path / "work" / "job", {"a.py": f"{key}x = 1\n", "link.py": "x\n", "line\nbreak.py": "x\n", "folder.py": "x\n"}
+    )
+    (code / os.fsdecode(b"\xff.py")).write_text("no text in UTF-8\n")
+    git("add", ".", at=code)
+    git("commit", "-q", "-m", "second")
+    write(code, {"a.py": "x = 1\n"})
+    for gone in ("link.py", "line\nbreak.py", "folder.py", os.fsdecode(b"\xff.py")):
+        (code / gone).unlink()
+    (code / "link.py").symlink_to("a.py")
+    (code / "folder.py").mkdir()
+    found = {each.path: (each.change, each.lines) for each in collect_uncommitted(code, ["a.py", "link.py", "folder.py"])}
+    assert found == {"a.py": ("changed", None), "folder.py": ("changed", None), "link.py": ("changed", None)}
 
 
 @pytest.mark.usefixtures("without_git")
