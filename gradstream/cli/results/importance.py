@@ -27,7 +27,7 @@ def command(
     url: Url = None,
     token_file: TokenFile = None,
 ) -> None:
-    """Which settings that differ between ended jobs explain a figure, by a random forest. The most important first.
+    """Rank the settings that differ between ended jobs by how well they explain a figure, with a random forest.
 
     Example: gradstream importance --figure min:eval/loss $(gradstream jobs --tag sweep --json | jq -r '.items[].id')
     """

@@ -165,8 +165,10 @@ class Reading(ApiConnection):
         return Targets.model_validate(self._transport.json("GET", "compare/target", params={**params, **goal}))
 
     def importance(self, jobs: Sequence[JobReference], figure: str) -> Importance:
-        """Which settings that differ between ended jobs explain a figure: a metric for its last value, `min:` or `max:` before it
-        for its lowest or highest, or `loss`, `staleness`, `seconds`, `samples` or `speed`. Check `reason` and `believed` first."""
+        """Rank the settings that differ between ended jobs by how well they explain a figure.
+
+        `figure`: a metric for its last value, `min:` or `max:` before it for its lowest or highest, or
+        `loss`, `staleness`, `seconds`, `samples` or `speed`. Check `reason` and `believed` of the result first."""
         params = {"job": [str(self._id(job)) for job in jobs], "figure": figure}
         return Importance.model_validate(self._transport.json("GET", "compare/importance", params=params))
 

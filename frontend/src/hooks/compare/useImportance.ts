@@ -3,7 +3,7 @@ import { api, body, type Importance } from "@/client"
 import type { Compared } from "@/lib/compare/groups"
 import { hasEnded } from "@/lib/status"
 
-/** Which settings explain a figure of these jobs; asked again when one of them ends. Not asked while `wanted` is false. */
+/** The settings that explain a figure of these jobs; asked again when one of them ends. Not asked while `wanted` is false. */
 export function useImportance(jobs: readonly Compared[], figure: string, wanted: boolean) {
   const ids = jobs.map(({ job }) => job.id)
   const ended = jobs.filter(({ job }) => hasEnded(job)).length

@@ -1,9 +1,7 @@
-import { Text } from "@mantine/core"
 import { Loaded } from "@/components/messages/Loaded"
 import { Panel } from "@/components/page/Panel"
 import { useUncommittedChanges } from "@/hooks/job/files/useBundle"
-import { DiffLines } from "@/panels/job/config/CodeDiff"
-import classes from "@/panels/job/config/CodeDiff.module.css"
+import { DifferingFile } from "@/panels/job/config/CodeDiff"
 
 const CHANGES = { added: "is not in the commit", removed: "is in the commit alone", changed: "differs" }
 
@@ -14,16 +12,8 @@ export function UncommittedPanel({ id, commit }: { id: string; commit: string })
   return (
     <Panel title="Changes that were not committed" subtitle={`Differences of the submitted files from commit ${commit.slice(0, 12)}`}>
       <Loaded {...changes} isEmpty={changes.data !== undefined && items.length === 0} empty="The client did not record them.">
-        {items.map(({ path, change, lines }) => (
-          <section key={path} className={classes.file} aria-label={`Difference of ${path}`}>
-            <Text size="sm" fw={550} mb={4} style={{ overflowWrap: "anywhere" }}>
-              {path}{" "}
-              <Text span inherit fw={400} c="dimmed">
-                {CHANGES[change]}
-              </Text>
-            </Text>
-            {change === "changed" && <DiffLines path={path} lines={lines} />}
-          </section>
+        {items.map((each) => (
+          <DifferingFile key={each.path} {...each} says={CHANGES[each.change]} />
         ))}
       </Loaded>
     </Panel>

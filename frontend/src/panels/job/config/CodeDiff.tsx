@@ -25,20 +25,37 @@ function Files({ own, theirs, names }: { own: string; theirs: string; names: rea
   const differences = useCodeDifferences(own, theirs)
   return (
     <Loaded {...differences}>
-      {differences.data?.items.map(({ path, change, lines }) => (
-        <section key={path} className={classes.file} aria-label={`Difference of ${path}`}>
-          <Text size="sm" fw={550} mb={4} style={{ overflowWrap: "anywhere" }}>
-            {path} <Text span inherit fw={400} c="dimmed">{`${CHANGES[change]}${change === "changed" ? "" : ` ${names[change === "removed" ? 0 : 1]}`}`}</Text>
-          </Text>
-          {change === "changed" && <DiffLines path={path} lines={lines} />}
-        </section>
+      {differences.data?.items.map((each) => (
+        <DifferingFile key={each.path} {...each} says={`${CHANGES[each.change]}${each.change === "changed" ? "" : ` ${names[each.change === "removed" ? 0 : 1]}`}`} />
       ))}
     </Loaded>
   )
 }
 
-/** A unified difference, or the reason why there is none. */
-export function DiffLines({ path, lines }: { path: string; lines: string[] | null }) {
+interface DifferingFileProps {
+  path: string
+  change: keyof typeof CHANGES
+  lines: string[] | null
+  /** In what it differs, beside its path. */
+  says: string
+}
+
+/** A file that differs, with its lines if both sides have it. */
+export function DifferingFile({ path, change, lines, says }: DifferingFileProps) {
+  return (
+    <section className={classes.file} aria-label={`Difference of ${path}`}>
+      <Text size="sm" fw={550} mb={4} style={{ overflowWrap: "anywhere" }}>
+        {path}{" "}
+        <Text span inherit fw={400} c="dimmed">
+          {says}
+        </Text>
+      </Text>
+      {change === "changed" && <Lines path={path} lines={lines} />}
+    </section>
+  )
+}
+
+function Lines({ path, lines }: { path: string; lines: string[] | null }) {
   if (lines === null) return <Text size="sm">This file is binary, or too long to compare line by line.</Text>
   if (lines.length === 0) return <Text size="sm">Only the ends of lines differ.</Text>
   return (
