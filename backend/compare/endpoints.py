@@ -39,7 +39,7 @@ _FIGURE = (
 def importance(
     platform: PlatformDep, job: Jobs, figure: Annotated[FieldName, Query(description=_FIGURE, examples=["min:eval/loss"])]
 ) -> Importance:
-    """Which settings that differ between the jobs explain a figure: a random forest and permutation importance, out of bag.
+    """The settings that differ between the jobs, by how well they explain a figure: a random forest, permutation importance.
 
     Check `reason` and `believed` first."""
     with platform.database.transaction(snapshot=True) as session:

@@ -122,7 +122,7 @@ class SettingImportance(ApiModel):
 
 
 class Importance(ApiModel):
-    """Which settings explain a figure of ended runs, by a random forest and permutation importance."""
+    """The settings that explain a figure of ended runs, by a random forest and permutation importance."""
 
     figure: str = Field(examples=["min:eval/loss"])
     runs: int = Field(description="Ended runs with a finite value of the figure; only these count")

@@ -1516,7 +1516,7 @@ export interface paths {
         };
         /**
          * Importance
-         * @description Which settings that differ between the jobs explain a figure: a random forest and permutation importance, out of bag.
+         * @description The settings that differ between the jobs, by how well they explain a figure: a random forest, permutation importance.
          *
          *     Check `reason` and `believed` first.
          */
@@ -4106,7 +4106,7 @@ export interface components {
         };
         /**
          * Importance
-         * @description Which settings explain a figure of ended runs, by a random forest and permutation importance.
+         * @description The settings that explain a figure of ended runs, by a random forest and permutation importance.
          */
         Importance: {
             /**

@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 
 Other = Annotated[
     str | None,
-    typer.Argument(
-        metavar="[OTHER]", help="The job to compare with; without it, the commit", autocompletion=completion.complete_job
-    ),
+    typer.Argument(metavar="OTHER", help="The job to compare with; without it, the commit", autocompletion=completion.complete_job),
 ]
 
 

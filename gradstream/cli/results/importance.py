@@ -19,7 +19,7 @@ def command(
     jobs: Annotated[
         list[str],
         typer.Argument(
-            metavar="JOB...", help="Ids, beginnings of ids, or names (their newest jobs)", autocompletion=completion.complete_job
+            metavar="JOB", help="Ids, beginnings of ids, or names (their newest jobs)", autocompletion=completion.complete_job
         ),
     ],
     figure: Annotated[str, typer.Option(help=_FIGURE)] = "eval/loss",

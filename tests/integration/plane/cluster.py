@@ -47,6 +47,12 @@ from ps_node.server import Server
 from tests.support import TIMEOUT
 
 AnyPort = RedisPort | AnyServerlessPort
+
+
+class Killed(BaseException):
+    """Ends the thread of a worker as a kill ends its process."""
+
+
 Make = Callable[[JobSpec, int], Problem]
 
 _BUILDING = threading.Lock()

@@ -23,7 +23,7 @@ from gradstream.spec import JobSpec
 from gradstream.train.problem import Gradient
 from gradstream.wire import plane
 from gradstream.wire.transport.shm import Shared
-from tests.integration.plane.cluster import Cluster
+from tests.integration.plane.cluster import Cluster, Killed
 
 SIZE, WORKERS, STEPS = 5_003, 3, 8
 STATES = 70
@@ -40,10 +40,6 @@ class Repeatable(Bowl):
     def gradient(self, position: int) -> Gradient:
         self._generator.manual_seed(1000 * position + self._rank)
         return super().gradient(position)
-
-
-class Killed(BaseException):
-    """What the death of a process is to its thread."""
 
 
 class Deaths:

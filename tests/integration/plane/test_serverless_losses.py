@@ -22,7 +22,7 @@ from gradstream.spec import JobSpec
 from gradstream.train.replica import Replica
 from gradstream.wire import plane
 from gradstream.wire.transport.shm import Shared, SharedMemoryError
-from tests.integration.plane.cluster import AnyPort, Cluster
+from tests.integration.plane.cluster import AnyPort, Cluster, Killed
 from tests.integration.plane.test_serverless import ADAM, CASES, WORKERS, bowl, run_with_a_checkpoint, spec_of, without_servers
 from tests.support import TIMEOUT, eventually
 
@@ -40,10 +40,6 @@ def spec_with_losses(case: dict[str, Any], **more: Any) -> JobSpec:
 def test_an_undisturbed_job_has_the_bits_of_one_with_servers(case: str, cluster: Callable[..., Cluster]) -> None:
     expected = sim.run(spec_of(CASES[case]), bowl, align=4096).center
     assert torch.equal(without_servers(cluster, spec_with_losses(CASES[case])).run(), expected)
-
-
-class Killed(BaseException):
-    """What the death of a process is to its thread."""
 
 
 def _spoil_vector(port: AnyPort) -> None:
