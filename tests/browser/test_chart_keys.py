@@ -76,7 +76,7 @@ def _all_drawn(page: Page) -> None:
     )
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "dark")])
 @pytest.mark.parametrize("name", PAGES)
 def test_open_menus_are_for_everybody(name: str, width: int, scheme: str, open_page: OpenPage, jobs: list[Job]) -> None:
@@ -133,6 +133,7 @@ def test_one_line_alone_by_keys(open_page: OpenPage, jobs: list[Job]) -> None:
     expect(second).to_have_attribute("aria-pressed", "true")
 
 
+@pytest.mark.more
 def test_the_search_goes_back_and_forward_with_the_address(open_page: OpenPage, jobs: list[Job]) -> None:
     page = _opened(open_page, jobs, "metrics")
     page.evaluate(
@@ -146,6 +147,7 @@ def test_the_search_goes_back_and_forward_with_the_address(open_page: OpenPage, 
         page.go_forward()
 
 
+@pytest.mark.more
 def test_a_picture_that_cannot_be_had_says_why(open_page: OpenPage, jobs: list[Job]) -> None:
     page = open_page(f"/compare?jobs={jobs[0].id}&metric=system/gpu")
     expect(page.get_by_text("None of these jobs has measured system/gpu")).to_be_visible()

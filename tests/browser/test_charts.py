@@ -81,6 +81,7 @@ def test_to_point_at_a_spike_is_to_read_it(loss: Locator) -> None:
     expect(page.get_by_text("mean at 699", exact=True).first).to_be_visible()
 
 
+@pytest.mark.more
 def test_a_range_between_two_points_names_the_nearest(loss: Locator) -> None:
     page = loss.page
     loss.wait_for()
@@ -115,6 +116,7 @@ def test_a_line_that_is_hidden_leaves_the_picture_of_an_ended_job(loss: Locator)
     eventually(lambda: loss.evaluate(picture) != before, "a picture without the line")
 
 
+@pytest.mark.more
 def test_a_range_that_is_drawn_on_one_chart_is_every_chart_s(loss: Locator) -> None:
     page = loss.page
     box = still_box(loss)
@@ -129,6 +131,7 @@ def test_a_range_that_is_drawn_on_one_chart_is_every_chart_s(loss: Locator) -> N
     expect(page.get_by_role("button", name="Show all")).to_have_count(0)
 
 
+@pytest.mark.more
 def test_full_screen_numbers_and_pictures_by_keys(loss: Locator) -> None:
     page = loss.page
     loss.wait_for()  # the menu is there before the chart is, and then says that there is no picture yet
@@ -155,6 +158,7 @@ def _choose(more: Locator, item: str) -> None:
     expect(page.get_by_role("menu")).to_have_count(0)
 
 
+@pytest.mark.more
 def test_metrics_are_found_folded_and_pinned(loss: Locator) -> None:
     page = loss.page
     loss.wait_for()
@@ -213,6 +217,7 @@ def test_a_cell_of_the_heat_map_leads_to_its_time_and_the_ledger_adds_up(open_pa
     expect(page.get_by_role("img", name="adds up")).to_have_count(2)
 
 
+@pytest.mark.more
 def test_staleness_is_told_in_seconds_and_as_a_distance_too(open_page: OpenPage, job: Job) -> None:
     page = open_page(f"/jobs/{job.id}/staleness")
     for choice, name, value in (

@@ -80,6 +80,7 @@ def test_time_to_a_target_is_what_the_server_says(open_page: OpenPage, client: C
     assert parse_qs(urlsplit(page.url).query)["target"] == ["2"]
 
 
+@pytest.mark.more
 def test_a_link_shows_others_the_same(open_page: OpenPage, jobs: list[Job]) -> None:
     page = open_page(link(jobs))
     page.get_by_role("combobox", name="Group by").click()

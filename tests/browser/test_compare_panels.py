@@ -68,6 +68,7 @@ def region(page: Page, name: str) -> Locator:
     return page.get_by_role("region", name=name, exact=True)
 
 
+@pytest.mark.more
 def test_an_address_without_panels_has_the_usual_ones(open_page: OpenPage, jobs: list[Job]) -> None:
     page = open_page(link(jobs, sx="strategy.lr"))
     shows(page, *USUAL)
@@ -99,6 +100,7 @@ def test_panels_are_arranged_by_keys_alone_and_kept_in_the_address_and_in_a_view
     expect(other.get_by_role("img", name=re.compile("^Training loss: p-0.001, .*p-0.05, "))).to_be_visible(timeout=TIMEOUT_MS)
 
 
+@pytest.mark.more
 def test_each_added_chart_and_plot_has_fields_of_its_own(open_page: OpenPage, jobs: list[Job]) -> None:
     page = open_page(link(jobs, panels="curves"))
     shows(page, "Eval loss")
@@ -123,6 +125,7 @@ def test_each_added_chart_and_plot_has_fields_of_its_own(open_page: OpenPage, jo
     shows(other, "Eval loss", "Last eval loss against Time", "Last eval loss against strategy.lr")
 
 
+@pytest.mark.more
 def test_panels_are_arranged_by_dragging_in_columns(open_page: OpenPage, jobs: list[Job]) -> None:
     page = open_page(link(jobs, panels="target,scatter,diff"))
     shows(page, "Time to a target", "Scatter plot", "Job files")
@@ -148,7 +151,7 @@ def test_without_any_panel_the_page_says_how_to_add_one(open_page: OpenPage, job
     shows(page, "Importance of settings")
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @every_look
 def test_arranged_panels_can_be_read_by_everybody(width: int, scheme: str, look_at: OpenPage, jobs: list[Job]) -> None:
     wanted = "curves,curve.1:train/loss,scatter,plot.1:strategy.lr~best~x,target,importance,parallel,diff"

@@ -59,6 +59,7 @@ def test_an_eye_hides_a_job_everywhere_and_a_link_keeps_it(open_page: OpenPage, 
     expect(chart(other, *names)).to_be_visible(timeout=TIMEOUT_MS)
 
 
+@pytest.mark.more
 def test_the_table_says_the_best_value_and_sorts_by_any_column(open_page: OpenPage, client: Client, jobs: list[Job]) -> None:
     page = open_page(link(jobs))
     table = page.get_by_role("table", name="Compared jobs")
@@ -76,6 +77,7 @@ def test_the_table_says_the_best_value_and_sorts_by_any_column(open_page: OpenPa
     assert asked(page)["order"] == ["-strategy.lr"]
 
 
+@pytest.mark.more
 def test_a_scatter_plot_of_any_two_fields_stands_in_the_link(open_page: OpenPage, jobs: list[Job]) -> None:
     page = open_page(link(jobs, sx="strategy.lr", slog="x"))
     panel = page.get_by_role("region", name="Scatter plot", exact=True)
@@ -111,6 +113,7 @@ def test_a_range_of_an_axis_filters_the_jobs_everywhere(open_page: OpenPage, job
     assert "within" not in asked(other)
 
 
+@pytest.mark.more
 def test_a_drag_along_an_axis_selects_a_range(open_page: OpenPage, jobs: list[Job]) -> None:
     page = open_page(link(jobs))
     names = [job.name for job in jobs]
@@ -127,7 +130,7 @@ def test_a_drag_along_an_axis_selects_a_range(open_page: OpenPage, jobs: list[Jo
     assert re.fullmatch(r"strategy\.lr:0\.02\d*~", asked(page)["within"][0])
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @every_look
 def test_the_workspace_can_be_read_by_everybody(width: int, scheme: str, look_at: OpenPage, jobs: list[Job]) -> None:
     page = look_at(link(jobs, off=jobs[0].id, pick=jobs[1].id), width=width, scheme=scheme)

@@ -40,6 +40,7 @@ def _open_menu(page: Page, job: Job) -> tuple[Locator, Locator]:
     return page.get_by_role("menuitem", name="its final model"), page.get_by_role("menuitem", name="its last checkpoint")
 
 
+@pytest.mark.more
 def test_the_menu_offers_a_checkpoint_once_the_job_has_one(open_page: OpenPage, client: Client) -> None:
     job = _run(client, "continued", 3600)
     page = open_page(f"/jobs/{job.id}")
@@ -83,6 +84,7 @@ def test_a_new_job_continues_from_a_checkpoint_that_the_tab_files_lists(open_pag
     client.stop(started)
 
 
+@pytest.mark.more
 @every_look
 def test_looks(width: int, scheme: str, look_at: OpenPage, training: Job) -> None:
     page = look_at(f"/jobs/{training.id}", width=width, scheme=scheme)

@@ -55,6 +55,7 @@ def test_state_figures_and_curves_are_seen_at_once(open_page: OpenPage, job: Job
     assert top(loss) == top(evaluation)
 
 
+@pytest.mark.more
 def test_what_one_sentence_says_has_no_panel(open_page: OpenPage, ended: Job) -> None:
     page = open_page(f"/jobs/{ended.id}")
     expect(page.get_by_text(re.compile(r"^Ledger: 40 pushes, all applied\. Attempts: 1 of at most \d\.$"))).to_be_visible()
@@ -105,7 +106,7 @@ def test_the_tour_leads_by_keys_through_four_panels_and_is_offered_once(open_pag
     wait_until(page, "document.activeElement === document.getElementById('main')")
 
 
-@pytest.mark.few(2)
+@pytest.mark.more
 @every_look
 @pytest.mark.parametrize("stop", ["time", "ledger"])
 def test_the_tour_looks_well(stop: str, width: int, scheme: str, look_at: OpenPage, ended: Job) -> None:

@@ -47,6 +47,7 @@ def test_a_failed_job_shows_what_its_process_wrote_last(open_page: OpenPage, cli
     expect(alert.locator("pre")).to_be_visible()
 
 
+@pytest.mark.more
 def test_what_an_ended_job_never_had_is_not_said_to_come_yet(open_page: OpenPage, failed: Job) -> None:
     said = {
         "": "Nothing has been pushed: the job failed first.",

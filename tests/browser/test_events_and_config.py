@@ -88,6 +88,7 @@ def test_the_job_file_is_shown_downloaded_and_cloned_as_it_was_sent(open_page: O
     assert (said["name"], said["stop"]) == ("as-sent-2", {"steps": 20})
 
 
+@pytest.mark.more
 def test_a_new_job_continues_from_the_model_of_another(open_page: OpenPage, client: Client, job: Job) -> None:
     page = open_page(f"/jobs/{job.id}")
     pick_action(page, job.name, "Continue from its final model")

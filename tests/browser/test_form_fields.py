@@ -23,6 +23,7 @@ def written(page: Page, strategy: str, gate: str = "") -> None:
     page.get_by_label(YAML).fill(f"name: mine\n{code}strategy: {{name: {strategy}}}\n{gate}")
 
 
+@pytest.mark.more
 def test_a_strategy_is_found_by_the_words_of_its_summary(open_page: OpenPage) -> None:
     page = open_page("/jobs/new?example=digits")
     chooser = page.get_by_role("combobox", name="Strategy")
@@ -50,6 +51,7 @@ def test_a_setting_without_a_value_is_left_out_and_one_that_is_null_is_written(o
     wrote(page, r"\{name: local_sgd\}")
 
 
+@pytest.mark.more
 def test_an_average_is_a_number_or_a_word(open_page: OpenPage) -> None:
     page = open_page("/jobs/new?example=digits")
     written(page, "async")
@@ -65,6 +67,7 @@ def test_an_average_is_a_number_or_a_word(open_page: OpenPage) -> None:
     expect(page.get_by_text("The job file is valid")).to_be_visible()
 
 
+@pytest.mark.more
 def test_options_of_a_mode_stand_there_in_that_mode_only(open_page: OpenPage) -> None:
     page = open_page("/jobs/new?example=digits")
     written(page, "adag", "gate: {ssp: 3}\n")
@@ -93,7 +96,7 @@ def test_a_schedule_is_selected_and_says_what_it_needs(open_page: OpenPage) -> N
     expect(page.get_by_text("The job file is valid")).to_be_visible()
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "dark")])
 def test_the_form_fits_into_the_window(open_page: OpenPage, width: int, scheme: str) -> None:
     page = open_page("/jobs/new?example=digits", width=width, scheme=scheme)
@@ -109,6 +112,7 @@ def test_the_form_fits_into_the_window(open_page: OpenPage, width: int, scheme: 
         page.screenshot(path=Path(SCREENSHOTS) / f"fields-{width}-{scheme}.png", full_page=True)
 
 
+@pytest.mark.more
 def test_groups_of_parameters_are_added_and_removed(open_page: OpenPage) -> None:
     page = open_page("/jobs/new?example=digits")
     written(page, "async", "optimizer: {name: muon}\n")

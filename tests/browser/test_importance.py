@@ -52,6 +52,7 @@ def test_the_panel_ranks_as_the_server_does(open_page: OpenPage, client: Client,
     expect(rows.nth(1)).to_contain_text("Falls as it rises (ρ −")
 
 
+@pytest.mark.more
 def test_the_figure_stands_in_the_link(open_page: OpenPage, jobs: list[Job]) -> None:
     page = open_page(link(jobs))
     panel(page).get_by_role("combobox", name="Figure").click()
@@ -62,13 +63,14 @@ def test_the_figure_stands_in_the_link(open_page: OpenPage, jobs: list[Job]) -> 
     expect(panel(open_page(page.url)).get_by_text(said)).to_be_visible(timeout=TIMEOUT_MS)
 
 
+@pytest.mark.more
 def test_hidden_runs_do_not_count_and_too_few_are_refused(open_page: OpenPage, jobs: list[Job]) -> None:
     shown = panel(open_page(link(jobs, off=jobs[0].id)))
     said = "Only 7 ended runs have a finite value of this figure. Compare at least 8"
     expect(shown.get_by_text(said)).to_be_visible(timeout=TIMEOUT_MS)
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @every_look
 def test_the_ranking_can_be_read_by_everybody(width: int, scheme: str, look_at: OpenPage, jobs: list[Job]) -> None:
     page = look_at(link(jobs), width=width, scheme=scheme)

@@ -94,6 +94,7 @@ def test_logs_are_filtered_followed_and_downloaded(open_page: OpenPage, job: Job
     assert all(" worker-0 " in line for line in lines)
 
 
+@pytest.mark.more
 def test_scrolling_up_stops_following_and_the_place_stands_in_the_address(open_page: OpenPage, job: Job) -> None:
     page = open_page(f"/jobs/{job.id}/logs")
     log = page.get_by_role("log")
@@ -138,6 +139,7 @@ def test_the_home_key_reads_older_lines_until_all_are_there(open_page: OpenPage,
     eventually(has_all, "the page of logs to have each line once")
 
 
+@pytest.mark.more
 def test_checkpoints_and_files_and_the_job_file_against_another(
     open_page: OpenPage, client: Client, job: Job, tmp_path: Path
 ) -> None:
@@ -176,6 +178,7 @@ def test_checkpoints_and_files_and_the_job_file_against_another(
     expect(page.get_by_role("region", name="Text of slow.py")).to_contain_text("class Slow(")
 
 
+@pytest.mark.more
 def test_changes_that_were_not_committed_stand_below_the_code(open_page: OpenPage, client: Client, tmp_path: Path) -> None:
     folder = tmp_path / "repository"
     shutil.copytree(WORKLOAD, folder)
@@ -193,6 +196,7 @@ def test_changes_that_were_not_committed_stand_below_the_code(open_page: OpenPag
     check_looks(page, "uncommitted")
 
 
+@pytest.mark.more
 def test_the_checkpoint_that_a_job_starts_from_is_named_and_its_job_is_a_link(open_page: OpenPage, client: Client) -> None:
     source = submit_slow(client, name="source", steps=5)
     assert client.wait(source.id, timeout=120).status == "succeeded"
@@ -248,6 +252,7 @@ def _folder_of(process: psutil.Process) -> str:
         return ""
 
 
+@pytest.mark.more
 def test_a_job_without_servers_names_no_server(open_page: OpenPage, client: Client) -> None:
     roles = {"worker": {"count": 2, "device": "cpu"}, "server": {"count": 0}}
     given = slow_spec(name="serverless", steps=4).model_dump(mode="json", exclude={"gate"})
@@ -265,7 +270,7 @@ def test_a_job_without_servers_names_no_server(open_page: OpenPage, client: Clie
     expect(page.get_by_role("region", name="Shards")).to_contain_text("shard k is held by worker k")
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize(("fields", "told"), [({"hogwild": 2}, "threads"), ({"group": 2}, "processes")])
 def test_the_header_counts_what_a_worker_computes_with(
     fields: dict[str, int], told: str, open_page: OpenPage, client: Client

@@ -133,6 +133,7 @@ def test_back_from_a_job_comes_to_where_one_was(open_page: OpenPage, client: Cli
     expect(page.locator("[role=row][aria-rowindex='2']")).to_be_in_viewport()
 
 
+@pytest.mark.more
 def test_sorting_by_a_column_holds_for_all_pages(open_page: OpenPage, many: int) -> None:
     page = open_page("/jobs?user=bob&user=eve")
     head = page.get_by_role("columnheader", name="Evaluation")
@@ -209,6 +210,7 @@ def test_figures_end_at_one_edge_in_rows_of_36_pixels(open_page: OpenPage, many:
     assert not page.locator("[data-column=throughput]").filter(has_text=re.compile(r"\dk")).count()
 
 
+@pytest.mark.more
 def test_columns_are_selected(open_page: OpenPage, many: int) -> None:
     page = open_page()
     page.get_by_role("button", name="Columns").click()
@@ -221,6 +223,7 @@ def test_columns_are_selected(open_page: OpenPage, many: int) -> None:
     expect(page.get_by_role("columnheader", name="User")).to_be_visible()
 
 
+@pytest.mark.more
 def test_new_jobs_are_told_and_move_no_row(open_page: OpenPage, client: Client, many: int, submit: Submit) -> None:
     page = open_page("/jobs?q=digits")
     expect(page.get_by_role("status").get_by_text("live")).to_be_visible()
@@ -323,7 +326,7 @@ def busy(client: Client) -> Iterator[None]:
 
 @pytest.mark.usefixtures("many", "busy")
 class TestLooks:
-    @pytest.mark.few(4)
+    @pytest.mark.few(2)
     @every_look
     @pytest.mark.parametrize("path", ["/jobs", "/queue", "/nodes", "/settings", "/docs"])
     def test_page(self, path: str, width: int, scheme: str, look_at: OpenPage) -> None:
@@ -418,6 +421,7 @@ def test_letters_can_be_switched_off(open_page: OpenPage) -> None:
     expect(page).to_have_url(re.compile("/settings"))
 
 
+@pytest.mark.more
 def test_the_api_is_described(open_page: OpenPage) -> None:
     page = open_page("/nodes")
     page.get_by_role("button", name="Help").click()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from gradstream.client import Client
@@ -62,6 +63,7 @@ def test_a_visit(open_page: OpenPage, client: Client) -> None:
     expect(page.get_by_role("table", name="Compared jobs").get_by_role("link", name=job.name)).to_be_visible()
 
 
+@pytest.mark.more
 def test_shift_tab_brings_nothing_behind_the_header(open_page: OpenPage) -> None:
     page = open_page("/jobs/new?example=digits")
     expect(page.get_by_label("Job file as YAML")).to_have_value(re.compile("digits:Digits"))

@@ -64,6 +64,7 @@ def test_a_job_gets_a_name_tags_and_a_note_and_its_tag_leads_to_the_list(
     expect(page.get_by_role("row", name="renamed-label")).to_contain_text("nightly")
 
 
+@pytest.mark.more
 def test_several_jobs_are_tagged_found_and_archived(open_page: OpenPage, client: Client, ended: list[Job]) -> None:
     page = open_page("/jobs?q=label-")
     page.get_by_role("checkbox", name="Select label-0").click()
@@ -89,7 +90,7 @@ def test_several_jobs_are_tagged_found_and_archived(open_page: OpenPage, client:
     assert [client.job(job.id).archived for job in ended] == [False, True, False]
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @every_look
 def test_labels_look_well(width: int, scheme: str, look_at: OpenPage, client: Client, ended: list[Job]) -> None:
     client.edit(ended[0], tags=["baseline", "nightly", "a rather long tag of 40 characters here"], note="One remark.\nAnother one.")

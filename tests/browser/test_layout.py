@@ -93,6 +93,7 @@ def test_charts_are_arranged_by_keys_and_stay_so_for_all_jobs(open_page: OpenPag
     eventually(lambda: titles(page)[:2] == ["Training loss", "Staleness"], "the usual order")
 
 
+@pytest.mark.more
 def test_charts_are_arranged_by_dragging(open_page: OpenPage, client: Client, job: Job) -> None:
     page = open_page(f"/jobs/{job.id}/metrics")
     plot(page, "Training loss").wait_for()

@@ -64,6 +64,7 @@ def test_what_a_push_costs_and_how_its_shards_are_loaded(open_page: OpenPage, cl
     client.wait(job.id, timeout=120)
 
 
+@pytest.mark.more
 def test_logs_come_as_they_are_written_for_the_selected_process(open_page: OpenPage, client: Client) -> None:
     job = submit_slow(client, name="talkative", steps=150)
     page = open_page(f"/jobs/{job.id}/logs?role=worker&rank=1")
@@ -90,6 +91,7 @@ def test_stopping_asks_first_and_keeps_the_model(open_page: OpenPage, client: Cl
     expect(page.get_by_text("model.safetensors", exact=True).first).to_be_visible()
 
 
+@pytest.mark.more
 def test_a_job_deleted_elsewhere_says_so(open_page: OpenPage, client: Client) -> None:
     job = submit_slow(client, name="short-lived", steps=10)
     page = open_page(f"/jobs/{job.id}", watched=False)  # a request that comes after the deletion gets a 404, which Chromium notes

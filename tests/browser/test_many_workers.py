@@ -54,6 +54,7 @@ def test_the_overview_shows_the_loss_and_its_evaluation(open_page: OpenPage, job
         expect(page.get_by_role("img", name=re.compile(f"^{title}: "))).to_be_in_viewport()
 
 
+@pytest.mark.more
 def test_map_and_charts_share_the_axis_of_time_and_its_marks(open_page: OpenPage, jobs: dict[str, Job]) -> None:
     page = open_page(f"/jobs/{jobs['asp'].id}/staleness")
     heat = page.get_by_role("img", name=re.compile("^Mean staleness of 3 workers over time"))
@@ -68,6 +69,7 @@ def test_map_and_charts_share_the_axis_of_time_and_its_marks(open_page: OpenPage
     expect(page.get_by_role("img", name=re.compile("^Mean staleness of 3 workers over steps"))).to_be_visible()
 
 
+@pytest.mark.more
 def test_excess_loss_and_counts_have_axes_that_can_be_read(open_page: OpenPage, jobs: dict[str, Job]) -> None:
     page = open_page(f"/jobs/{jobs['asp'].id}/staleness")
     excess = page.get_by_role("heading", name="Excess loss against staleness")
@@ -82,7 +84,7 @@ def test_excess_loss_and_counts_have_axes_that_can_be_read(open_page: OpenPage, 
         expect(bars.get_by_text(count, exact=True).first).to_be_visible()
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @every_look
 def test_a_job_in_rounds_says_in_one_sentence_that_no_push_is_stale(
     width: int, scheme: str, open_page: OpenPage, jobs: dict[str, Job]

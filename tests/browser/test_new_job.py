@@ -64,6 +64,7 @@ class Circle(Workload):
 """
 
 
+@pytest.mark.more
 def test_nothing_is_green_before_there_is_code_and_the_code_names_its_workload(open_page: OpenPage, tmp_path: Path) -> None:
     page = open_page("/jobs/new")
     status, submit = page.get_by_role("status"), page.get_by_role("button", name=re.compile("submit", re.I))
@@ -122,6 +123,7 @@ def test_classes_of_the_code_are_offered_and_files_that_make_no_bundle_cannot_be
     expect(submit).to_be_disabled()
 
 
+@pytest.mark.more
 def test_fields_beside_each_other_are_in_line_and_long_lines_wrap_under_their_numbers(open_page: OpenPage) -> None:
     page = open_page("/jobs/new?example=digits")
     text = page.get_by_label(YAML)
@@ -143,6 +145,7 @@ def test_fields_beside_each_other_are_in_line_and_long_lines_wrap_under_their_nu
     assert sum(lines) + 16 <= text.evaluate("area => area.offsetHeight")
 
 
+@pytest.mark.more
 def test_text_and_form_follow_each_other_and_the_text_may_be_broken_meanwhile(open_page: OpenPage) -> None:
     page = open_page("/jobs/new?example=digits")
     text = page.get_by_label(YAML)
@@ -185,6 +188,7 @@ def test_a_misspelt_key_is_named_with_its_place(open_page: OpenPage) -> None:
     expect(page.get_by_role("list", name=LINES)).to_have_count(0)
 
 
+@pytest.mark.more
 def test_the_submit_panel_counts_mistakes_and_leads_to_their_fields(open_page: OpenPage) -> None:
     page = open_page("/jobs/new?example=digits")
     text = page.get_by_label(YAML)
@@ -204,6 +208,7 @@ def test_the_submit_panel_counts_mistakes_and_leads_to_their_fields(open_page: O
     expect(page.get_by_text("The job file is valid")).to_be_visible()
 
 
+@pytest.mark.more
 def test_a_card_selects_a_strategy_and_keeps_the_other_settings(open_page: OpenPage) -> None:
     page = open_page("/jobs/new?example=digits")
     text, cards = page.get_by_label(YAML), page.get_by_role("group", name="Algorithms by intent")
@@ -280,6 +285,7 @@ def test_what_the_server_refuses_stands_at_its_field_and_nothing_is_lost(open_pa
     client.stop(_submitted(page))
 
 
+@pytest.mark.more
 def test_a_draft_outlives_a_reload_until_it_is_submitted_or_begun_anew(open_page: OpenPage) -> None:
     page = open_page("/jobs/new?example=digits")
     text = page.get_by_label(YAML)
@@ -297,6 +303,7 @@ def test_a_draft_outlives_a_reload_until_it_is_submitted_or_begun_anew(open_page
     expect(page.get_by_role("button", name="Start over")).to_have_count(0)
 
 
+@pytest.mark.more
 def test_files_that_were_selected_before_a_reload_are_asked_for_again(open_page: OpenPage) -> None:
     page = open_page("/jobs/new?example=digits", watched=False)  # the code is not what the example needs
     expect(page.get_by_label(YAML)).to_have_value(re.compile("digits:Digits"))
@@ -310,6 +317,7 @@ def test_files_that_were_selected_before_a_reload_are_asked_for_again(open_page:
     expect(note).to_have_count(0)
 
 
+@pytest.mark.more
 def test_a_dropped_folder_is_shown_before_it_is_uploaded(open_page: OpenPage, client: Client, tmp_path: Path) -> None:
     folder = tmp_path / "mine"
     shutil.copytree(WORKLOAD, folder, ignore=shutil.ignore_patterns("__pycache__"))
@@ -374,6 +382,7 @@ def test_the_plan_says_where_why_not_and_how_much(open_page: OpenPage) -> None:
     expect(plan).to_contain_text("each of its 3 workers holds a shard")
 
 
+@pytest.mark.more
 def test_a_job_is_made_by_keyboard_alone(open_page: OpenPage, client: Client) -> None:
     page = open_page("/jobs/new")
     _tab_to(page, "Use an example")
@@ -397,7 +406,7 @@ def test_a_job_is_made_by_keyboard_alone(open_page: OpenPage, client: Client) ->
     client.stop(job.id)
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @every_look
 def test_the_page_is_accessible_and_fits(open_page: OpenPage, width: int, scheme: str) -> None:
     page = open_page("/jobs/new?example=digits", width=width, scheme=scheme)

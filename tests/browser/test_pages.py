@@ -39,7 +39,7 @@ PAGES = {
 }
 
 
-@pytest.mark.few(12)
+@pytest.mark.few(6)
 @every_look
 @pytest.mark.parametrize("name", PAGES)
 def test_page(name: str, width: int, scheme: str, look_at: OpenPage, job: Job) -> None:

@@ -7,6 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
 import httpx
+import pytest
 from playwright.sync_api import expect
 
 from gradstream.client import Client
@@ -115,6 +116,7 @@ def test_a_token_is_made_with_a_scope_and_an_end_and_the_table_says_both(open_pa
         client.revoke_token(one.id)
 
 
+@pytest.mark.more
 def test_the_page_has_a_name_of_its_own_and_other_local_servers_get_no_cookie(open_page: OpenPage, client: Client) -> None:
     seen = list[str | None]()
 

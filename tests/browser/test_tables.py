@@ -66,7 +66,7 @@ def test_files_have_the_exports_of_a_job(width: int, scheme: str, look_at: OpenP
     check_looks(page, f"exports-{width}-{scheme}")
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @every_look
 def test_every_row_and_every_key_of_each_server_is_accounted_for(
     width: int, scheme: str, look_at: OpenPage, client: Client, job: Job
@@ -94,7 +94,7 @@ def test_every_row_and_every_key_of_each_server_is_accounted_for(
     check_looks(page, f"tables-{width}-{scheme}")
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @every_look
 def test_rows_on_disk_are_in_the_account(width: int, scheme: str, look_at: OpenPage, client: Client, cold_job: Job) -> None:
     page = look_at(f"/jobs/{cold_job.id}/tables", width=width, scheme=scheme)

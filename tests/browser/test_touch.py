@@ -76,6 +76,7 @@ def test_one_finger_moves_the_range_and_two_look_closer(chart: Locator) -> None:
     assert second[1] - second[0] == pytest.approx(first[1] - first[0], rel=0.01)
 
 
+@pytest.mark.more
 def test_up_and_down_scrolls_the_page_and_moves_no_range(chart: Locator) -> None:
     page = chart.page
     fingers = Fingers(page, chart)
@@ -86,6 +87,7 @@ def test_up_and_down_scrolls_the_page_and_moves_no_range(chart: Locator) -> None
     assert "range" not in parse_qs(urlsplit(page.url).query)
 
 
+@pytest.mark.more
 def test_a_tap_reads_the_value_under_it(chart: Locator) -> None:
     page = chart.page
     card = page.get_by_role("region", name="Training loss", exact=True)

@@ -72,6 +72,7 @@ def test_the_numbers_of_a_layer_and_a_worker_are_those_of_the_api(open_page: Ope
         expect(rows.nth(row).get_by_role("cell").nth(1), f"of {group.low}").to_have_text(f"{group.count:,}")
 
 
+@pytest.mark.more
 def test_a_job_without_staleness_has_them_over_the_training_and_one_that_measures_none_says_how_to(
     open_page: OpenPage, client: Client
 ) -> None:

@@ -47,6 +47,7 @@ def test_no_message_in_its_queue_ends_a_consumer(consumer: Consumer) -> None:
     assert consumer.process.poll() is None
 
 
+@pytest.mark.more
 def test_no_answer_to_a_heartbeat_ends_an_agent(node: Node) -> None:
     control = node.control
     control.heartbeat_every = 0.05

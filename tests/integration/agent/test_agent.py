@@ -88,6 +88,7 @@ def test_runs_what_is_desired_and_tells_its_end_after_its_output(node: Node) -> 
     assert "größer\n" in node.control.at_exit[order.id]
 
 
+@pytest.mark.more
 def test_messages_from_the_future_and_junk_end_neither_the_agent_nor_what_runs(own_node: Node) -> None:
     control = own_node.control
     control.more = {"moon": {"phase": "full"}}
@@ -105,6 +106,7 @@ def test_messages_from_the_future_and_junk_end_neither_the_agent_nor_what_runs(o
     assert len(control.registrations) == 1
 
 
+@pytest.mark.more
 def test_output_holds_up_no_heartbeat_and_no_exit_and_is_bounded(node: Node) -> None:
     """Two processes print 96 MiB each and end; a third prints a line in between."""
     flood = """
@@ -223,6 +225,7 @@ def test_registers_again_when_it_is_not_known_any_more(node: Node) -> None:
     eventually(lambda: node.control.beats > beats, "a heartbeat with the new token")
 
 
+@pytest.mark.more
 def test_a_hint_gets_through_again_after_the_broker_was_restarted_empty(own_node: Node) -> None:
     own_node.control.heartbeat_every = 600.0  # so that only a hint can be the reason for a start
     first = own_node.run(SLEEPER)
@@ -247,6 +250,7 @@ def _kill_and_restart(server: Redis) -> None:
     server.wait()
 
 
+@pytest.mark.more
 def test_after_the_zygote_died_the_next_one_runs_what_is_asked(own_node: Node) -> None:
     order = own_node.run(SLEEPER)
     pid = own_node.state(order, "running")["pid"]
@@ -289,6 +293,7 @@ def _detached(node: Node) -> list[psutil.Process]:
     return eventually(found, "the daemon and its child")
 
 
+@pytest.mark.more
 def test_what_was_detached_ends_with_a_killed_agent(own_node: Node) -> None:
     left = _detached(own_node)
     own_node.end(signal.SIGKILL)
@@ -344,6 +349,7 @@ def test_a_gpu_driver_that_never_says_which_gpus_there_are_costs_the_node_only_t
     assert own_node.end() == 0
 
 
+@pytest.mark.more
 def test_an_agent_that_waits_for_its_gpus_can_be_stopped(own_node: Node) -> None:
     _with_driver(own_node, counting=3600)
     eventually(lambda: _catches(own_node.pid, signal.SIGTERM), "the agent that listens to signals")

@@ -33,6 +33,7 @@ def check_changed(node: Node, old: str) -> None:
     assert (folder_of(node) / "credential").stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.more
 def test_processes_go_on_while_the_credential_changes_and_answers_are_lost(own_node: Node) -> None:
     control = own_node.control
     order = own_node.run(SLEEPER)

@@ -15,6 +15,7 @@ from tests.orders import SPEC
 from tests.support import eventually
 
 
+@pytest.mark.more
 def test_processes_of_a_job_with_tables_wait_and_say_so_while_others_start(
     redis_server: Callable[..., Redis], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from uuid import uuid4
 
 import httpx
+import pytest
 import redis
 from redis.exceptions import AuthenticationError
 
@@ -45,6 +46,7 @@ def test_an_account_is_there_from_registration_to_removal(
     assert not may_enter(settings, agent, password), "another credential has another password"
 
 
+@pytest.mark.more
 def test_accounts_that_redis_has_lost_are_made_anew(
     settings: BackendSettings, platform: Platform, agent: Agent, controller: Controller
 ) -> None:

@@ -102,6 +102,7 @@ HARMLESS = {
 }
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", HARMLESS)
 def test_what_is_strange_is_stored_and_drawn(api: httpx.Client, stream: Stream, kind: str) -> None:
     raw(stream, **HARMLESS[kind])

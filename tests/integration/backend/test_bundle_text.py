@@ -40,6 +40,7 @@ def sent(api: httpx.Client, tmp_path: Path) -> str:
     return send(api, tmp_path / "one", files)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("path", "text"),
     [

@@ -299,6 +299,7 @@ def test_a_checkpoint_without_its_tensors_is_refused_with_the_reason(running: Ru
     assert "`checkpoint: last` takes its newest checkpoint" in running.api.post("/jobs", json=body).text
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("start", "said"),
     [

@@ -54,6 +54,7 @@ def ask(api: httpx.Client, ids: list[UUID], figure: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("figure", ["min:eval/loss", "eval/loss", "max:eval/loss"])
 def test_the_setting_that_makes_the_figure_comes_first(api: httpx.Client, ids: list[UUID], figure: str) -> None:
     found = ask(api, ids, figure)
@@ -66,6 +67,7 @@ def test_the_setting_that_makes_the_figure_comes_first(api: httpx.Client, ids: l
     assert ask(api, ids, figure) == found, "the same runs get the same result"
 
 
+@pytest.mark.more
 def test_only_ended_jobs_with_a_finite_figure_count(api: httpx.Client, platform: Platform, ids: list[UUID]) -> None:
     gone = uuid4()
     with platform.database.transaction() as session:
@@ -90,6 +92,7 @@ def test_a_figure_that_is_the_same_everywhere_has_no_explanation(api: httpx.Clie
     assert ask(api, ids, "train/loss")["reason"] == "The figure is the same in all runs, so no setting explains a difference."
 
 
+@pytest.mark.more
 def test_results_of_jobs_are_figures_too(api: httpx.Client, platform: Platform, ids: list[UUID]) -> None:
     """Seconds of training follow the learning rate; speed is samples by seconds."""
     with platform.database.transaction() as session:

@@ -161,6 +161,7 @@ class TestCutsBecomeCheckpoints:
         job.end_all()
         job.start()
 
+    @pytest.mark.more
     def test_it_is_shown_as_before_and_goes_on(self, done: Running, live: Running, platform: Platform) -> None:
         with platform.database.transaction() as session:
             abandoned = "Checkpoint 3 timed out and was abandoned."

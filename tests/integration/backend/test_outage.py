@@ -90,6 +90,7 @@ def test_postgres_away(api: httpx.Client, agent: Agent, own_postgres: Postgres, 
     eventually(lambda: api.get(f"/jobs/{job_id}").json()["status"] == "running", "the job to run")
 
 
+@pytest.mark.more
 @pytest.mark.usefixtures("controller")
 def test_the_planes_redis_frozen(api: httpx.Client, agent: Agent, own_redis: Redis, platform: Platform, tmp_path: Path) -> None:
     job_id = submit(api, tmp_path)["id"]
@@ -111,6 +112,7 @@ def test_the_planes_redis_frozen(api: httpx.Client, agent: Agent, own_redis: Red
     assert api.get(f"/jobs/{job_id}").json()["attempt"] == 1, "it is still the first attempt"
 
 
+@pytest.mark.more
 def test_programs_that_start_before_the_tables_wait_for_them(settings: BackendSettings) -> None:
     platform = Platform.open(settings)
     controller = Controller(platform)

@@ -151,6 +151,7 @@ def test_an_earlier_job_of_the_same_workload_tells_the_size(
     assert plan(api, bundle=bundle, size=SIZE)["size"]["source"] == "given"
 
 
+@pytest.mark.more
 def test_earlier_jobs_are_found_without_a_look_at_all_others(platform: Platform) -> None:
     with platform.database.transaction() as session:
         ids = rows.insert_jobs(session, 2000)

@@ -66,6 +66,7 @@ def test_an_attempt_that_takes_too_much_is_ended_and_its_neighbour_is_told(
     assert [("The job small was ended" in message) for message in told] == [True]
 
 
+@pytest.mark.more
 def test_a_job_that_waits_for_a_full_plane_says_for_whom(
     running: Running, neighbour: str, platform: Platform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -110,6 +111,7 @@ def connections_of(running: Running, opened: ExitStack, count: int) -> list[Redi
     return clients
 
 
+@pytest.mark.more
 def test_an_attempt_that_takes_too_many_connections_is_ended_with_all_of_them(
     running: Running, neighbour: str, platform: Platform, opened: ExitStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:

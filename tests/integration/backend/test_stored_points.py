@@ -57,6 +57,7 @@ def test_points_that_come_while_a_job_s_metrics_are_removed_can_be_drawn(
     assert [one["columns"]["count"] for one in chart(api, trained, columns=1)["series"]] == [[2]]
 
 
+@pytest.mark.more
 def test_batches_that_come_late_and_twice_are_drawn_as_the_raw_points_say(
     api: httpx.Client, platform: Platform, job_id: UUID, monkeypatch: pytest.MonkeyPatch
 ) -> None:

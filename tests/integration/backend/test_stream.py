@@ -195,6 +195,7 @@ def _next_gone(events: Iterator[Event]) -> dict[str, Any]:
     return next(event.data for event in events if event.kind == "gone")
 
 
+@pytest.mark.more
 def test_a_stop_of_the_server_closes_its_streams(platform: Platform, settings: BackendSettings, token: str, tmp_path: Path) -> None:
     port = _free_port()
     server = subprocess.Popen(

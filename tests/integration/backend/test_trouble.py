@@ -130,6 +130,7 @@ def test_a_node_tells_nothing_of_processes_elsewhere(running: Running, other: Ag
     assert [node(running.api, name)["trouble"] for name in ("node-1", "node-2")] == [None, None]
 
 
+@pytest.mark.more
 def test_a_job_that_cannot_be_started_anywhere_fails_and_says_why(
     api: httpx.Client, agent: Agent, controller: Controller, tmp_path: Path
 ) -> None:

@@ -100,6 +100,7 @@ WRONG = {
 }
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("what", WRONG)
 def test_what_user_code_sends_by_itself_is_checked(sampled: Running, what: str) -> None:
     assert post(sampled, "worker-0", sample(), WRONG[what]).status_code == 422

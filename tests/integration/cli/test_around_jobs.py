@@ -35,6 +35,7 @@ def test_compare_tells_when_each_job_reached_a_target(gradstream: Gradstream, cl
     assert "best" in table[2]
 
 
+@pytest.mark.more
 def test_compare_says_what_it_cannot_do(gradstream: Gradstream, succeeded: Job) -> None:
     assert gradstream("compare", "nothing-of-this-name", "--target", "1").returncode == 4
     unknown = gradstream("compare", succeeded.name, "--metric", "user/thing", "--target", "1")

@@ -38,6 +38,7 @@ class Slow(Workload):
 """
 
 
+@pytest.mark.more
 def test_a_signal_before_the_first_step_ends_train_at_once(tmp_path: Path) -> None:
     """SIGTERM is handled as Ctrl-C is. `model()` of this job takes longer than the end of everything may take."""
     temporary, mark, out = tmp_path / "tmp", tmp_path / "mark", tmp_path / "out"
@@ -59,7 +60,7 @@ def test_a_signal_before_the_first_step_ends_train_at_once(tmp_path: Path) -> No
     assert not list(temporary.glob("gradstream-*")), "its sockets are removed"
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 @pytest.mark.parametrize(
     ("words", "said"),
@@ -112,7 +113,7 @@ class Slow(Other):
 """
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize("hangs", [False, True])
 def test_run_local_leaves_no_process_of_user_code(hangs: bool, tmp_path: Path) -> None:
     """With `hangs`, SIGTERM ends it."""

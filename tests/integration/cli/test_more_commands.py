@@ -148,6 +148,7 @@ def test_a_closed_output_leaves_no_traceback(environment: dict[str, str], word: 
     assert ran.returncode == (4 if "show" in word else 0)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("words", ["--help", "--version", "schema", "strategies", "train --help", "jobs --json"])
 def test_a_reader_that_has_enough_ends_each_command_alike(environment: dict[str, str], words: str) -> None:
     read, write = os.pipe()

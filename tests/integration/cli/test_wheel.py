@@ -72,6 +72,7 @@ def run_demo_until_it_stays(command: list[str], folder: Path, environment: dict[
     return said, out
 
 
+@pytest.mark.more
 def test_no_wheel_is_built_without_a_page(tmp_path: Path) -> None:
     for name in ("setup.py", "pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, tmp_path)

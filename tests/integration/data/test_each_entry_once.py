@@ -92,7 +92,7 @@ def test_an_attempt_that_resumes_on_a_trimmed_stream_has_the_bits_of_a_calm_one(
     assert len(set(calm.center.tolist())) > 1, "with momentum an early entry has moved more"
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize("seed", range(3))
 def test_each_message_counts_once_however_often_workers_are_lost(broker: KafkaBroker, seed: int) -> None:
     """A worker that comes again has no state: it goes on at the place that its last push had."""
@@ -102,6 +102,7 @@ def test_each_message_counts_once_however_often_workers_are_lost(broker: KafkaBr
     assert torch.equal(result.center, torch.full((ENTRIES,), 0.5 / BATCH)), "each moved by one step"
 
 
+@pytest.mark.more
 def test_an_attempt_that_resumes_behind_deleted_messages_has_the_bits_of_a_calm_one(broker: KafkaBroker) -> None:
     momentum = {"name": "sgd", "momentum": 0.9}
     calm = sim.run(*job(broker, "sync", optimizer=momentum), checkpoints=[7 * WORKERS])

@@ -34,6 +34,7 @@ def test_deepfm_learns_from_a_stream(redis_server: Callable[..., Redis], tmp_pat
     assert last.evaluation["auc"] > 0.7
 
 
+@pytest.mark.more
 def test_deepfm_learns_from_a_topic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(EXAMPLE)
     broker = KafkaBroker()

@@ -234,6 +234,7 @@ def test_down_takes_a_last_checkpoint_and_the_next_up_resumes_there_also_in_a_fo
         again.kill()
 
 
+@pytest.mark.more
 def test_it_can_be_stopped_while_it_starts(up: Up) -> None:
     eventually(lambda: (up.data / "postgres").exists(), "the database")
     family = up.family()

@@ -155,6 +155,7 @@ def test_an_attempt_without_servers_resumes_one_with_servers_and_the_other_way_r
     assert all(torch.equal(model[name], value) for name, value in undisturbed.items())
 
 
+@pytest.mark.more
 def test_a_killed_worker_leaves_no_process_and_no_memory(tmp_path: Path) -> None:
     with Trainer(spec_of(0), USERLAND, tmp_path / "run", io.StringIO()) as trainer:
         attempts = Attempts(trainer, tmp_path / "go", 100)

@@ -61,6 +61,7 @@ def train(folder: Path, servers: Any) -> tuple[dict[str, Any], str]:
         return trainer.run(), talk.getvalue()
 
 
+@pytest.mark.more
 def test_code_that_does_not_return_is_told_with_its_line(tmp_path: Path) -> None:
     """It waits for a file that is there only when the alert has been printed."""
     go, talk = tmp_path / "go", io.StringIO()

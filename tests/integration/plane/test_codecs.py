@@ -21,6 +21,7 @@ def bowl(spec: JobSpec, rank: int) -> Bowl:
     return Bowl(spec, rank, size=SIZE)
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("pull", ["raw", "bf16"])
 @pytest.mark.parametrize("codec", LOSSY)
 def test_the_bits_of_the_simulator(codec: str, pull: str, cluster: Callable[..., Cluster]) -> None:

@@ -41,6 +41,7 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(response_inbox, "RESEND_TIMEOUT", 0.3)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "junk", [{FIELD: b"junk"}, {FIELD: b"[]"}, {FIELD: b"\xff"}, {FIELD: b'[9,[0,0,1,"ok",1,1,1]]'}, {b"x": b"junk"}], ids=str
 )
@@ -54,6 +55,7 @@ def test_what_is_no_message_is_read_over(cluster: Make, undisturbed: torch.Tenso
     assert torch.equal(attempt.run(), undisturbed)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("instead", [b"junk", b""], ids=["damaged", "lost"])
 def test_a_message_in_redis_that_is_damaged_or_lost_comes_again(
     cluster: Make, undisturbed: torch.Tensor, monkeypatch: pytest.MonkeyPatch, instead: bytes
@@ -98,6 +100,7 @@ def pipes() -> Iterator[Callable[[Cluster, int, bytes], None]]:
         os.close(handle)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "junk", [b"x", b"\x04\x00\x01\x00junk", b"\x04\x00\x63\x00junk", b"\xff\xff\x00\x00", b"\x00\x00\x00\x00", b"{}" * 99], ids=str
 )
@@ -109,6 +112,7 @@ def test_what_is_no_message_in_a_pipe_is_thrown_away(
     assert torch.equal(attempt.run(), undisturbed)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("local", [(0, 1), (1,)], ids=["both", "one"])
 def test_a_message_in_a_pipe_that_is_damaged_comes_again(
     cluster: Make, undisturbed: torch.Tensor, monkeypatch: pytest.MonkeyPatch, local: tuple[int, ...]

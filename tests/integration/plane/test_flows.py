@@ -44,6 +44,7 @@ class Last(Async, frozen=True):
         ps.push(g if w.done else w.grad())
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("pipeline", [0, 1])
 @pytest.mark.parametrize("strategy", [InPlace, Another, Two, Last])
 def test_it_is_what_was_pushed_that_counts(strategy: type[Async], pipeline: int, cluster: Callable[..., Cluster]) -> None:

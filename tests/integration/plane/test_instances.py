@@ -106,6 +106,7 @@ def test_shards_are_spread_over_the_instances_and_their_neighbours_keys_are_out_
     plane.destroy(operator, JS[0])
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("codec", ["raw", "int8"])
 def test_a_job_has_the_bits_of_the_simulator_and_uses_all_instances(planes: Planes, codec: str, tmp_path: Path) -> None:
     spec = job({"name": "sync", "lr": 0.1}, workers=2, shards=5, steps=6, codec={"name": codec})

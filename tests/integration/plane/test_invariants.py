@@ -189,6 +189,7 @@ def test_a_damaged_payload_is_asked_for_again(cluster: Make, monkeypatch: pytest
     assert [point.value for point in attempt.points(metrics.RETRANSMISSIONS)][:1] == [1.0]
 
 
+@pytest.mark.more
 def test_a_frozen_redis_costs_time_and_nothing_else(cluster: Make, redis_server: Callable[..., Redis]) -> None:
     server = redis_server()
     attempt = cluster(sync(steps=12), bowl, server)

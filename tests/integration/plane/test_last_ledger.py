@@ -9,6 +9,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from gradstream import metrics
 from gradstream.sim.toys import Toy, job
 from gradstream.wire import plane
@@ -25,6 +27,7 @@ sys.exit(main(ProcessOrder.model_validate_json(Path(sys.argv[1], "order").read_t
 ACCOUNTS = (metrics.APPLIED, metrics.DEFERRED, metrics.DROPPED, metrics.PENDING)
 
 
+@pytest.mark.more
 def test_a_shard_that_is_told_to_end_stores_its_ledger(cluster: Callable[..., Cluster], tmp_path: Path) -> None:
     attempt = cluster(job({"name": "async", "lr": 1e-6}, workers=2, shards=1, steps=10**6), Toy)
     (tmp_path / "order").write_text(attempt.order("server", 0).model_dump_json())

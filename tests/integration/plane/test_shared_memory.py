@@ -40,6 +40,7 @@ SETTINGS = {
 }
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("local", [(0, 1, 2), (0,), (1, 2)], ids=["all", "first", "others"])
 @pytest.mark.parametrize("name", SETTINGS)
 def test_the_bits_of_the_simulator(name: str, local: tuple[int, ...], cluster: Callable[..., Cluster]) -> None:

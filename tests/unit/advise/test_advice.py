@@ -51,6 +51,7 @@ class TestAdvice:
         assert advice(FAST).choice.name == "sync"
         assert advice(FAST).rate == 0.05
 
+    @pytest.mark.more
     def test_over_a_slow_link_parameters_are_averaged_less_often(self) -> None:
         """A push and a pull take a second, a mini-batch a tenth: 16 of them would leave the link a third of the time."""
         found = advice(SLOW_LINK)
@@ -88,6 +89,7 @@ class TestAdvice:
         assert any(reason.startswith(sentence) for reason in advice(UNEVEN, workers=2).reasons)
         assert not any("data.deal" in reason for reason in advice(FAST).reasons)
 
+    @pytest.mark.more
     def test_dealt_mini_batches_rule_no_strategy_out(self) -> None:
         spec = job({"name": "async", "lr": 0.05}, workers=4, data={"deal": "demand"})
         found = advise(spec, measured(), FAST)
@@ -95,11 +97,13 @@ class TestAdvice:
         assert {each.spec.data.deal for each in found.strategies if each.spec.effective_gate.mode == "bsp"} == {"shares"}
         assert found.job.spec.data.deal == "demand"
 
+    @pytest.mark.more
     def test_what_would_diverge_is_passed_over_with_the_number(self) -> None:
         found = advice(UNEVEN, workers=8, curvature=10.0)
         assert found.choice.name == "dynsgd"
         assert any(reason.startswith("Not async: it would diverge at this rate, 2.39") for reason in found.reasons)
 
+    @pytest.mark.more
     def test_a_rate_that_one_process_would_not_stand_is_lowered_to_half_of_what_it_would(self) -> None:
         found = advice(FAST, curvature=100.0)
         assert found.rate == pytest.approx(0.01)

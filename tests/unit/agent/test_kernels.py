@@ -62,6 +62,7 @@ def test_an_agent_with_all_kernels_compiles_nothing(compiler: KernelCompiler) ->
     assert not compiler.busy
 
 
+@pytest.mark.more
 def test_the_compiler_stops_yielding_once_a_process_waits_for_it_and_the_wait_has_a_bound(compiler: KernelCompiler) -> None:
     compiler.start()
     idle = child(os.SCHED_IDLE)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 EXPORT = """
 import sys
 from backend import app, commands
@@ -18,6 +20,7 @@ print(len(set(sys.modules) - before))
 """
 
 
+@pytest.mark.more
 def test_the_first_export_imports_nothing() -> None:
     done = subprocess.run([sys.executable, "-c", EXPORT], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "0"

@@ -25,6 +25,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("hang", ["time.sleep(60)", "re.match('(a|a)*b', 'a' * 40)"], ids=["waits", "holds the GIL"])
 def test_a_loop_that_hangs_ends_its_process_with_its_stack(hang: str) -> None:
     done = subprocess.run([sys.executable, "-c", PROGRAM.format(hang=hang)], capture_output=True, text=True, timeout=30)
@@ -33,6 +34,7 @@ def test_a_loop_that_hangs_ends_its_process_with_its_stack(hang: str) -> None:
     assert "in main" in done.stderr
 
 
+@pytest.mark.more
 def test_afterwards_nothing_ends_it() -> None:
     done = subprocess.run([sys.executable, "-c", PROGRAM.format(hang="pass")], capture_output=True, text=True, timeout=30)
     assert (done.returncode, done.stdout) == (0, "went round\nis not watched any more\n")

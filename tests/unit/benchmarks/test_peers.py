@@ -228,6 +228,7 @@ def test_a_peer_without_its_environment_is_absent(images: Path, monkeypatch: pyt
         launch.run(SYSTEMS["ray"], "mlp", images, settle=0.1, window=0.1)
 
 
+@pytest.mark.more
 @pytest.mark.usefixtures("place")
 def test_a_peer_that_fails_says_the_end_of_its_log(tmp_path: Path) -> None:
     with pytest.raises(launch.Failed, match="No such file or directory"):

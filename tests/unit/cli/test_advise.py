@@ -49,6 +49,7 @@ def test_tells_what_to_expect_and_what_to_choose_as_json() -> None:
     assert facts["warnings"][0]["pointer"] == "/optimizer/momentum"
 
 
+@pytest.mark.more
 def test_hogwild_threads_count_as_cores_and_should_not_be_short() -> None:
     threads = ("--set", "roles.worker.hogwild=2", "--set", "strategy={name: adag, lr: 0.1, window: 4}", "--set", "gate=asp")
     facts, plain = (
@@ -63,6 +64,7 @@ def test_hogwild_threads_count_as_cores_and_should_not_be_short() -> None:
     assert "raise roles.worker.count instead" in done.stdout
 
 
+@pytest.mark.more
 def test_tells_it_to_people_in_tables_and_sentences() -> None:
     done = run("advise", EXAMPLE, "--step", "10ms", *HEAVY)
     assert done.exit_code == 0, done.output

@@ -43,7 +43,7 @@ def runs() -> dict[tuple[str, ...], tuple[list[str], int]]:
     return {tuple(arguments): (imported, status) for arguments, imported, status in map(json.loads, done.stdout.splitlines())}
 
 
-@pytest.mark.few(12)
+@pytest.mark.few(5)
 @pytest.mark.parametrize("arguments", ARGUMENTS)
 def test_commands_that_do_not_train_import_nothing_heavy(
     arguments: list[str], runs: dict[tuple[str, ...], tuple[list[str], int]]

@@ -227,6 +227,7 @@ class TestParquet:
         with pytest.raises(InvalidWorkload, match=r"has no \*.parquet in it"):
             data.parquet(tmp_path / "empty", ["a"])
 
+    @pytest.mark.more
     def test_without_pyarrow_the_error_says_what_to_install(self, tmp_path: Path) -> None:
         path = table(tmp_path / "t.parquet")
         code = (

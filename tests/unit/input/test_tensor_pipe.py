@@ -41,6 +41,7 @@ def test_tensors_arrive_at_their_place_within_a_cache_line(dtype: torch.dtype) -
             assert received[name].data_ptr() % 64 == tensor.data_ptr() % 64, name
 
 
+@pytest.mark.more
 def test_a_cycle_with_a_message_is_collected_without_a_crash() -> None:
     """Python 3.11 crashed at a buffer over a memoryview in a cycle, as the frames of an exception make them."""
     done = subprocess.run([sys.executable, "-c", CYCLE], capture_output=True, text=True, timeout=120, env=dict(os.environ))

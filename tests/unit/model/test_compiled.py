@@ -203,6 +203,7 @@ def test_run_local_compiles(code_folder: Path) -> None:
     assert list(code_folder.rglob("*.so")), "the code lies where the environment says"
 
 
+@pytest.mark.more
 @needs_compiler
 def test_names_stay_and_a_model_that_is_compiled_already_stays_as_it_is() -> None:
     plain, compiled = (UserCode(spec(compile=chosen)).model() for chosen in (False, True))
@@ -249,6 +250,7 @@ def print_errors() -> None:
         sys.stdout.write(f"{error}\n")
 
 
+@pytest.mark.more
 def test_a_machine_without_a_compiler_is_told_of_before_training(tmp_path: Path) -> None:
     """In a process of its own: torch looks for its compiler once."""
     program = f"from {__name__} import print_errors; print_errors()"

@@ -256,6 +256,7 @@ def _bytes_of_vectors() -> int:
     return sum({storage.data_ptr(): storage.nbytes() for storage in storages if storage.nbytes() >= 4 * LAYER}.values())
 
 
+@pytest.mark.more
 def test_a_large_model_is_never_in_memory_twice() -> None:
     """Its layers become views of the vector one by one."""
     code = f"""

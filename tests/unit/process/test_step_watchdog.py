@@ -46,6 +46,7 @@ def test_user_code_that_does_not_return_is_named_and_the_process_ends(folder: Pa
     assert 'File "waits_in_loss.py", line 7, in loss' in capfd.readouterr().err
 
 
+@pytest.mark.more
 def test_steps_and_waits_for_others_are_no_hang(folder: Path) -> None:
     """User code that makes steps, and then a wait without user code, each of three times the timeout."""
     code, ended, steps = importlib.import_module("waits_in_loss"), list[int](), count()

@@ -100,6 +100,7 @@ def api_store(api: Api, resume: Resume | None = None) -> ApiStore:
     return ApiStore(made.store, made)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("size", [0, 1, 3_000_001])
 def test_a_file_arrives_as_it_is_also_after_trouble(api: Api, size: int) -> None:
     content = TensorFile({"x": torch.arange(size).to(torch.uint8)})
@@ -176,6 +177,7 @@ def test_a_folder_gives_a_part_back_with_the_files_that_it_rests_on(tmp_path: Pa
     assert resumed_state(store, "shard-1", tmp_path) is None
 
 
+@pytest.mark.more
 def test_who_waits_for_a_large_file_waits_longer(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stores, "SLOWEST", 1 << 22)
     monkeypatch.setattr(ApiStore, "TIMEOUT", 0.0)

@@ -61,6 +61,7 @@ def test_the_fit_finds_the_momentum_of_a_process_that_is_not_the_product() -> No
     assert pull == pytest.approx(0.4 / n, abs=0.01)
 
 
+@pytest.mark.more
 def test_momentum_is_corrected_to_what_was_asked_for() -> None:
     found = formulas.momentum(workers=4, target=0.5, lr=0.4, events=8000)
     assert found["server"] == pytest.approx(0.5 - 0.75)

@@ -19,6 +19,7 @@ def trained(images: str, **given: Any) -> dict[str, Any]:
     return train(data=images, **{"job": job, "workers": 2, "samples": 640, **COSTS, **given})
 
 
+@pytest.mark.more
 def test_it_learns_in_equal_shares_and_is_the_same_again(images: str) -> None:
     first = trained(images)
     assert first["samples"] == 640

@@ -73,6 +73,7 @@ def test_a_chain_ends_when_its_increments_have_half_the_bytes_of_its_base() -> N
     assert rested == [[], [1], [1, 2], [1, 2, 3], [], [5], [5, 6], [5, 6, 7], []]
 
 
+@pytest.mark.more
 def test_a_chain_ends_after_so_many_increments() -> None:
     all_of = Checkpoints()
     all_of.push(*range(100_000))

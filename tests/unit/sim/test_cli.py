@@ -75,6 +75,7 @@ def test_mistakes_are_explained(arguments: list[str], code: int, said: str) -> N
 DIGITS = ("examples/digits/job.yaml", "--workers", "6", "--set", "strategy.lr=0.05")
 
 
+@pytest.mark.more
 def test_a_job_file_with_costs_and_failures() -> None:
     costs = ("--speeds", "straggler:5", "--latency", "0.1", "--bandwidth", "1M", "--apply", "0.01", "--mtbf", "100", "--down", "5")
     done = gradstream_sim(*DIGITS, *costs, "--events", "200", "--join", "4-5=10", "--watch", "5000", "--json")

@@ -52,6 +52,7 @@ class TestTime:
         assert run.times[:3] == pytest.approx([20, 20, 20]), "the third fastest: 60 / 3"
         assert {d.rank for d in run.decisions[:3]} == {2, 3, 4}
 
+    @pytest.mark.more
     def test_memoryless_rounds_follow_the_harmonic_numbers(self) -> None:
         run = sim.run(job({"name": "sync", "lr": 0.001}, workers=4, steps=3000), Toy, costs=Costs(speeds=Memoryless()))
         assert run.time / 3000 == pytest.approx(1 + 1 / 2 + 1 / 3 + 1 / 4, rel=0.05)

@@ -32,6 +32,7 @@ def test_the_ledger_closes_whoever_is_lost(strategy: str, seed: int) -> None:
     assert 0 in run.checkpoints
 
 
+@pytest.mark.more
 def test_incarnations_last_as_long_as_they_should() -> None:
     run = sim.run(job({"name": "async", "lr": 1e-4}, workers=10), Toy, costs=Costs(), until=2000.0, mtbf=50, down=50)
     assert run.failures == pytest.approx(10 * 2000 / 100, rel=0.15)

@@ -68,6 +68,7 @@ def test_any_number_of_shards_gives_the_same_bits(tables: dict[str, object]) -> 
     assert_same(*(train(job("async", shards=shards, members=2, tables=tables)) for shards in (1, 3)))
 
 
+@pytest.mark.more
 def test_members_are_evaluated_together_and_learn_more_than_one(tmp_path: Path) -> None:
     spec = job("sync", members=2, stop={"epochs": 3})
     workloads, scores = Workloads(spec, FOLDER), list[dict[str, float]]()

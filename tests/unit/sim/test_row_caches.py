@@ -17,7 +17,7 @@ def cached(tables: dict[str, Any], rows: int, bound: int) -> dict[str, Any]:
     return {name: {**tables.get(name, {}), "cache": {"rows": rows, "bound": bound}} for name in ("wide", "deep")}
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("ahead", [False, True], ids=["looked up", "asked"])
 @pytest.mark.parametrize("kept", [40, 1000])
 @pytest.mark.parametrize("tables", [KEPT, HALF], ids=["kept", "half"])
@@ -40,6 +40,7 @@ def test_a_bound_saves_bytes_and_the_table_learns() -> None:
     assert abs(last[0] - last[1]) < 0.05
 
 
+@pytest.mark.more
 def test_any_number_of_shards_repeats_and_deaths_give_the_same_bits() -> None:
     settings: dict[str, Any] = {"args": {"ahead": True}, "tables": cached(KEPT, 100, 3), "stop": {"steps": 20}}
     alone = train(job("sync", **settings))

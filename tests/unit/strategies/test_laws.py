@@ -44,6 +44,7 @@ class TestShards:
 
 
 class TestStaleness:
+    @pytest.mark.more
     def test_memoryless_workers_have_a_geometric_staleness(self) -> None:
         run = sim.run(job({"name": "async", "lr": 0.001}, workers=8), NoisyToy, events=12_000, schedule="random")
         assert sum(run.staleness) / 12_000 == pytest.approx(7, abs=0.05)

@@ -90,6 +90,7 @@ def fields_in(file: Path) -> list[str]:
     return [ast.unparse(line.target) for found in tuples for line in found.body if isinstance(line, ast.AnnAssign)]
 
 
+@pytest.mark.more
 def test_the_zygote_imports_no_kernels() -> None:
     """A process chooses their folder when it imports them, and the zygote is in no sandbox. Jobs without tables need none."""
     code = f"import sys, importlib; [importlib.import_module(name) for name in {PRELOAD!r}]; print('numba' in sys.modules)"
