@@ -64,6 +64,7 @@ def test_what_a_killed_worker_had_is_dealt_again(kind: str, lab: Lab, tmp_path: 
     check_ledger(job)
 
 
+@pytest.mark.more
 def test_an_attempt_resumes_with_what_was_not_trained(lab: Lab, tmp_path: Path) -> None:
     go = tmp_path / "go"
     fields = {**FIELDS, "checkpoint": {"every": "160 samples"}}
@@ -76,6 +77,7 @@ def test_an_attempt_resumes_with_what_was_not_trained(lab: Lab, tmp_path: Path) 
     check_ledger(job)
 
 
+@pytest.mark.more
 def test_a_worker_that_hangs_is_ended_and_what_it_had_is_dealt_again(lab: Lab, tmp_path: Path) -> None:
     """One process of the job hangs in its first steps, once."""
     fields = {**FIELDS, "roles": {"worker": {"count": 3, "step_timeout": 2}}}

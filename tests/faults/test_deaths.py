@@ -74,6 +74,7 @@ def test_without_retries_a_lost_shard_fails_the_job_with_reason_and_log(lab: Lab
     assert "signal 9" in (job.message or "")
 
 
+@pytest.mark.more
 def test_a_dead_evaluator_is_replaced(lab: Lab, go: Path) -> None:
     job = lab.submit("evaluator-dies", args=slow_until(go, PAUSE), stop={"epochs": EPOCHS})
     lab.trains(job, 200)

@@ -148,6 +148,7 @@ def test_a_killed_process_of_a_group_ends_the_group_and_costs_no_bit(
         torch.testing.assert_close(other[name], one[name])
 
 
+@pytest.mark.more
 def test_a_group_is_respawned_where_the_others_go_on(lab: Lab, tmp_path: Path) -> None:
     go = tmp_path / "go"
     fields = {"strategy": {"name": "async", "lr": 0.02}, "stop": {"epochs": EPOCHS}}

@@ -31,6 +31,7 @@ def test_ten_seconds_without_the_planes_redis(lab: Lab, go: Path) -> None:
     assert job.progress.samples == job.progress.total_samples
 
 
+@pytest.mark.more
 def test_ten_seconds_without_postgres(lab: Lab, go: Path) -> None:
     job = lab.submit("postgres-away", args=slow_until(go, PAUSE), stop={"epochs": EPOCHS})
     lab.trains(job, 300)
@@ -42,6 +43,7 @@ def test_ten_seconds_without_postgres(lab: Lab, go: Path) -> None:
     assert len(lab.points(job, "train/loss")) == EPOCHS * 8, "every point is stored, also those of the outage"
 
 
+@pytest.mark.more
 def test_the_broker_restarted_empty_changes_nothing(lab: Lab, go: Path) -> None:
     job = lab.submit("broker-lost", args=slow_until(go, PAUSE), stop={"epochs": EPOCHS})
     lab.trains(job, 200)

@@ -88,6 +88,7 @@ def test_the_others_go_on_when_a_group_is_killed(lab: Lab, tmp_path: Path) -> No
     _check_nothing_is_left(lab, job)
 
 
+@pytest.mark.more
 def test_a_killed_holder_costs_an_attempt(lab: Lab, tmp_path: Path) -> None:
     go = tmp_path / "go"
     job = lab.submit("holder-dies", args=slow_until(go, PAUSE), **GOES_ON)
@@ -111,6 +112,7 @@ def _check_nothing_is_left(lab: Lab, job: Job) -> None:
     eventually(lambda: not any(folder.exists() for folder in folders), "no shared memory of the job is left")
 
 
+@pytest.mark.more
 def test_a_killed_worker_costs_an_attempt_and_no_bit(lab: Lab, tmp_path: Path) -> None:
     go = tmp_path / "go"
     with_servers = lab.ended(lab.submit("with-servers", **FIELDS))

@@ -112,7 +112,7 @@ def test_a_job_of_other_servers_starts_with_the_rows_of_one_that_has_ended(lab: 
         assert torch.equal(got[key], values), key
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("victim", "more"),
     [("worker-1", {}), ("server-1", {}), ("server-1", {"memory": {"rows": 50}})],

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.platforms import Lab
 from tests.support import eventually
 
 
+@pytest.mark.more
 def test_a_worker_behind_the_quorum_is_told_of_while_the_job_runs(lab: Lab, tmp_path: Path) -> None:
     """One of three workers takes some hundred times as long: the quorum of two never waits for it."""
     job = lab.submit(

@@ -27,6 +27,7 @@ def alone(seed: int, epochs: int) -> dict[str, torch.Tensor]:
     return model.state_dict()
 
 
+@pytest.mark.more
 def test_members_are_trained_alone_and_scored_together(lab: Lab, tmp_path: Path) -> None:
     job = lab.submit(
         "ensemble",

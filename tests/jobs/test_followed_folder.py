@@ -97,6 +97,7 @@ def test_a_job_that_waits_for_its_first_file_can_be_stopped(lab: Lab, folder: Pa
     assert job.status == "cancelled", lab.messages(job)
 
 
+@pytest.mark.more
 def test_a_job_that_never_ends_learns_what_comes_until_it_is_stopped(lab: Lab, folder: Path) -> None:
     job = submit(lab, "never", folder, strategy={"name": "async", "lr": 0.1}, stop={"never": True})
     for number in (1, 2, 3):

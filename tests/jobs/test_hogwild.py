@@ -28,6 +28,7 @@ def test_threads_train_every_sample_once(kind: str, lab: Lab) -> None:
     assert (job.progress.eval["loss"] or 9) < 0.5 * losses[0].value
 
 
+@pytest.mark.more
 def test_a_lost_worker_with_threads_goes_on_from_the_checkpoint(lab: Lab, tmp_path: Path) -> None:
     go = tmp_path / "go"
     fields = {**JOBS["windows"], "gate": "bsp", "checkpoint": {"every": "1 epochs"}, "stop": {"epochs": 6}}

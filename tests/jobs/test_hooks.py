@@ -6,6 +6,8 @@ import json
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
+
 from gradstream.client import Job
 from tests.platforms import Lab
 from tests.support import eventually
@@ -71,6 +73,7 @@ def test_each_worker_hears_of_each_pass_and_of_each_checkpoint(lab: Lab, tmp_pat
     assert set(committed(lab, job, 1)) - {0} <= set(taken[0]), "the last one, of no number, is taken when training is over"
 
 
+@pytest.mark.more
 def test_after_a_resume_a_pass_that_had_begun_is_told_of_again(lab: Lab, tmp_path: Path) -> None:
     job = submit(lab, tmp_path / "notes", holds_at=10)
     eventually(lambda: 1 in committed(lab, job, 1), "its first checkpoint")

@@ -85,6 +85,7 @@ def test_an_attack_gets_nothing(name: str, attacked: Attacked) -> None:
     assert attacked.got.get(name, "it was not tried") == ""
 
 
+@pytest.mark.more
 def test_nothing_is_left_and_the_victim_has_the_bits_of_an_undisturbed_run(attacked: Attacked, tmp_path: Path) -> None:
     check_end(attacked, tmp_path)
 
