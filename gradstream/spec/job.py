@@ -227,8 +227,13 @@ class JobSpec(SpecPart, frozen=True):
     def shards(self) -> int:
         """Shards of the center, whichever processes hold them. With gloo each worker holds the only one, and worker 0 stores it."""
         if self.roles.serverless:
-            return 1 if self.one_holder or self.roles.server.collective == "gloo" else self.roles.worker.count
+            return 1 if self.one_holder or not self.shares_memory else self.roles.worker.count
         return self.roles.server.shards
+
+    @property
+    def shares_memory(self) -> bool:
+        """True if workers without servers combine pushes in shared memory, as far as the spec says."""
+        return self.roles.serverless and self.roles.server.collective != "gloo"
 
     @property
     def spreads(self) -> bool:

@@ -18,14 +18,14 @@ from torch._C._distributed_c10d import Store
 
 from gradstream.process.exits import UserError
 from gradstream.process.order import PlaneAccess
-from gradstream.sandbox import door
 from gradstream.serverless.barrier import LOOK_INTERVAL
 from gradstream.wire.redis import keys
 from gradstream.wire.redis.client import retry
 
 _POLL_INTERVAL = 0.02
 """Seconds between two looks for what another worker writes."""
-_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_REMEDY = "or set roles.server.count: 1"
+_BOOT_ID, _NETWORK = Path("/proc/sys/kernel/random/boot_id"), Path("/proc/self/ns/net")
 
 
 class RedisStore(Store):
@@ -66,36 +66,40 @@ def meet(store: RedisStore, plane: PlaneAccess, rank: int, count: int) -> str:
     """Wait until every worker is there, and return the address at which the others reach this one.
 
     Raises: UserError: they cannot reach it. PlaneLost: the attempt is over."""
-    if door.is_used():
-        raise UserError(
-            "roles.server.collective: this machine lets jobs reach the platform only (--job-network platform), and gloo connects "
-            "the workers; let them reach its network, or set roles.server.count: 1"
-        )
-    address = address_towards(plane)
-    store.set(f"worker-{rank}", f"{host_id()} {address}")
+    mine = _address_towards_plane(plane)
+    store.set(f"worker-{rank}", f"{host_id()} {mine}")
     found = [store.get(f"worker-{other}").decode().split() for other in range(count)]
-    alone = [other for other, (_, at) in enumerate(found) if ip_address(at).is_loopback]
-    if alone and len({host for host, _ in found}) > 1:
+    if not ip_address(mine).is_loopback or len({host for host, _ in found}) == 1:
+        return mine
+    elsewhere = [address for _, address in found if not ip_address(address).is_loopback]
+    if not elsewhere:
         raise UserError(
-            f"roles.server.collective: worker {alone[0]} reaches the data plane at a loopback address, where workers on other "
-            "machines cannot reach it; give its machine an address of the data plane that all machines have, or set "
-            "roles.server.count: 1"
+            "roles.server.collective: each machine of this job reaches the data plane at a loopback address, so no worker knows "
+            f"where the others are; give them an address of the data plane that all machines have, {_REMEDY}"
         )
-    return address
+    return _address_towards(elsewhere[0], 1)
 
 
 def host_id() -> str:
-    """Return what tells this machine from others. Containers on one machine have one."""
-    return _BOOT_ID.read_text().strip() if _BOOT_ID.exists() else socket.gethostname()
+    """Return what tells this network from others: two containers on one machine may have networks of their own."""
+    machine = _BOOT_ID.read_text().strip() if _BOOT_ID.exists() else socket.gethostname()
+    return f"{machine}-{_NETWORK.stat().st_ino if _NETWORK.exists() else 0}"
 
 
-def address_towards(plane: PlaneAccess) -> str:
-    """Return the address of this machine on its way to the data plane. Sends nothing."""
+def _address_towards_plane(plane: PlaneAccess) -> str:
     where = urlsplit(plane.url)
-    if where.scheme == "unix" or where.hostname is None:
-        return "127.0.0.1"
-    family, kind, _, _, target = socket.getaddrinfo(where.hostname, where.port or 6379, type=socket.SOCK_DGRAM)[0]
-    with socket.socket(family, kind) as unsent:
-        unsent.connect(target)
-        address: str = unsent.getsockname()[0]
+    return "127.0.0.1" if where.scheme == "unix" or not where.hostname else _address_towards(where.hostname, where.port or 6379)
+
+
+def _address_towards(host: str, port: int) -> str:
+    """Return the address of this machine on its way to another. Sends nothing. Raises: UserError: there is no way."""
+    family, kind, _, _, target = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0]
+    try:
+        with socket.socket(family, kind) as unsent:
+            unsent.connect(target)
+            address: str = unsent.getsockname()[0]
+    except OSError as error:
+        raise UserError(
+            f"roles.server.collective: gloo connects the workers, and {host} is out of reach: {error}; free the way, {_REMEDY}"
+        ) from None
     return address
