@@ -15,6 +15,7 @@ from torch import Tensor
 from torch._C._distributed_c10d import ProcessGroupGloo, Work
 
 from gradstream.errors import PlaneLost
+from gradstream.process.exits import UserError
 from gradstream.process.order import PlaneAccess
 from gradstream.serverless.barrier import LOOK_INTERVAL
 from gradstream.serverless.collective.meeting import RedisStore, meet
@@ -39,7 +40,7 @@ class GlooGroup:
     def __init__(self, redis: Redis, access: PlaneAccess, j: str, rank: int, count: int, look: Callable[[float], None]) -> None:
         """Wait until every worker is there. `access`: to the Redis with the attempt's log. `look`: see `RedisStore`.
 
-        Raises: UserError: the others cannot reach this machine."""
+        Raises: UserError: the others cannot reach this machine, or this one them."""
         self._rank, self._count, self._look = rank, count, look
         self.nbytes = 0
         """Bytes that this worker has sent, as much as it has received."""
@@ -54,7 +55,11 @@ class GlooGroup:
         try:
             gloo = _Gloo(store, self._rank, self._count, options)
         except RuntimeError as error:
-            raise PlaneLost(f"the workers could not connect to each other from {address} by gloo: {error}") from error
+            self._wait_for_end(_END_TIMEOUT)
+            raise UserError(
+                f"roles.server.collective: gloo could not connect worker {self._rank} at {address} with the others; let their machines "
+                f"connect to each other at any port, or set roles.server.count: 1 ({error})"
+            ) from None
         gloo._set_default_timeout(_LONGEST_WAIT)
         return gloo
 
@@ -106,13 +111,13 @@ class GlooGroup:
                 return
             except RuntimeError as error:  # too long, or its own
                 if over:
-                    self._connection_broke(error, end_timeout)
+                    self._wait_for_end(end_timeout)
+                    raise PlaneLost(f"the connection to another worker broke: {error}") from error
             self._look(time.monotonic() - began)
 
-    def _connection_broke(self, error: RuntimeError, timeout: float) -> None:
-        """Wait for the end of the attempt. Raises: PlaneLost, in any case."""
+    def _wait_for_end(self, timeout: float) -> None:
+        """Wait for the end of the attempt, which a lost worker brings. Raises: what `look` raises then."""
         began = time.monotonic()
         while (waited := time.monotonic() - began) < timeout:
             self._look(waited)
             time.sleep(LOOK_INTERVAL)
-        raise PlaneLost(f"the connection to another worker broke: {error}") from error
