@@ -88,6 +88,8 @@ class JobRow(Base):
     """Shards that `roles.server.count: auto` has come to, for the rest of the job; None: none yet, or the spec says a number."""
     shards_reason: Mapped[str | None]
     """Why, as a sentence."""
+    collective: Mapped[str | None]
+    """The way that `roles.server.collective: auto` has come to in the newest attempt; None: none yet, or the spec says one."""
 
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
     started_at: Mapped[datetime | None]

@@ -59,12 +59,13 @@ def note_figures(row: JobRow, figures: dict[str, float | None]) -> None:
 
 
 def spec_of(row: JobRow) -> JobSpec:
-    """Return the spec as the job's processes get it: with the shards that `auto` has come to."""
-    return read_spec(row.spec, row.shards)
+    """Return the spec as the job's processes get it: with the shards, and the way without servers, that `auto` has come to."""
+    found = read_spec(row.spec, row.shards)
+    return found if row.collective is None else found.with_collective("gloo" if row.collective == "gloo" else "shared")
 
 
 def read_spec(spec: Mapping[str, Any], shards: int | None) -> JobSpec:
-    """`spec_of`, from these two columns of a job."""
+    """Return the spec with its shards, from these two columns of a job. Its next attempt may come to another `collective`."""
     found = JobSpec.model_validate(spec)
     return found if shards is None else found.with_shards(shards)
 

@@ -24,7 +24,7 @@ from backend.scheduler import situation, table_plan
 from backend.scheduler.placing import queue
 from backend.scheduler.placing.line import QueueLine, Waits
 from backend.scheduler.placing.machines import Machine
-from backend.scheduler.placing.placement import Place, place
+from backend.scheduler.placing.placement import Place, collective_of, place
 from backend.scheduler.schemas import PlanJob
 from gradstream.advise import forecast
 from gradstream.advise.forecast import ITEM
@@ -60,6 +60,9 @@ def plan(session: Session, files: FileStore, body: PlanJob) -> Plan:
     needs = (spec, queue.shard_takes(session, spec, body.bundle, known))
     turn = _turn(QueueLine(machines), first, needs)
     places = turn if not isinstance(turn, Waits) else _if_alone(needs, machines, turn)
+    if spec.roles.serverless:
+        spec = spec.with_collective(collective_of(spec, places))
+        shards = shards.model_copy(update={"message": _holders(spec, places)})
     nodes = _nodes(session, spec, known, places) if known else []
     return Plan(
         code=code,
@@ -68,7 +71,7 @@ def plan(session: Session, files: FileStore, body: PlanJob) -> Plan:
         staleness=forecast.staleness(spec),
         size=size,
         traffic=known and forecast.traffic(spec, known),
-        local_share=_local_share(places),
+        local_share=_local_share(spec, places),
         memory=known and forecast.memory(spec, known),
         nodes=nodes,
         tables=table_plan.plan_tables(session, files, spec, body.size or size, table_plan.memory_of_servers(nodes, places)),
@@ -148,10 +151,7 @@ def _shards(session: Session, spec: JobSpec, size: SizeFrom | None, places: Sequ
     count = spec.roles.server.count
     largest = _largest(size)
     if count == 0:
-        each = f"each of its {spec.roles.worker.count} workers holds a shard"
-        holders = "worker 0 holds the whole model" if spec.one_holder else each
-        message = f"This job has no servers: {holders}, in shared memory."
-        return PlannedShards(count=0, message=message, sure=True)
+        return PlannedShards(count=0, message=_holders(spec, places), sure=True)
     if count != "auto":
         message = f"roles.server.count: {count}.{_balance(shard_count.largest_share(spec, largest), count)}"
         return PlannedShards(count=count, message=message, sure=True)
@@ -161,6 +161,17 @@ def _shards(session: Session, spec: JobSpec, size: SizeFrom | None, places: Sequ
     choice = shard_count.choose(spec, ITEM * size.size.parameters, situation.hosts(session, workers), largest)
     told = _balance(shard_count.largest_share(spec, largest), choice.shards)
     return PlannedShards(count=choice.shards, message=f"auto: {choice.reason}{told}", sure=False)
+
+
+def _holders(spec: JobSpec, places: Sequence[Place]) -> str:
+    """Say who holds the model of a job without servers, and how its workers combine pushes."""
+    each = f"each of its {spec.roles.worker.count} workers"
+    if not spec.shares_memory:
+        machines = len({place.node_id for place in places if place.role == "worker"})
+        why = f"they are on {machines} machines" if machines > 1 else "roles.server.collective says so"
+        return f"This job has no servers: {each} holds the whole model, and they combine pushes by gloo, since {why}."
+    holders = "worker 0 holds the whole model" if spec.one_holder else f"{each} holds a shard"
+    return f"This job has no servers: {holders}, in shared memory."
 
 
 def _largest(size: SizeFrom | None) -> float:
@@ -176,10 +187,10 @@ def _balance(largest: float, count: int) -> str:
     return f" {told}: its server has at least {largest * count:.2g} times the mean."
 
 
-def _local_share(places: Sequence[Place]) -> float | None:
+def _local_share(spec: JobSpec, places: Sequence[Place]) -> float | None:
     """Return the share of the traffic between workers and shards that stays on one machine."""
-    if places and not any(each.role == "server" for each in places):
-        return 1.0  # the workers of one machine hold the shards
+    if places and spec.roles.serverless:
+        return float(spec.shares_memory)
     servers = [each.node_id for each in places if each.role == "server"]
     workers = [each.node_id for each in places if each.role == "worker"]
     pairs = len(servers) * len(workers)

@@ -139,10 +139,12 @@ def _without_servers(spec: JobSpec) -> Iterator[str]:
         return
     whole = spec.model_dump(mode="json")
     try:
-        JobSpec.model_validate(whole | {"roles": {**whole["roles"], "server": {**whole["roles"]["server"], "count": 0}}})
+        without = JobSpec.model_validate(whole | {"roles": {**whole["roles"], "server": {**whole["roles"]["server"], "count": 0}}})
     except ValidationError:
         return
     yield "If all workers run on one machine, roles.server.count: 0 trains to the same bits, and no server takes a core."
+    if without.spreads:
+        yield "On several machines it combines pushes by one allreduce of gloo, with the same numbers but for rounding."
 
 
 def _dealt(spec: JobSpec, machines: Machines) -> Iterator[str]:

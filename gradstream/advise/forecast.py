@@ -81,6 +81,8 @@ def rhythm(spec: JobSpec) -> tuple[float, float] | None:
 def traffic(spec: JobSpec, size: Size) -> Traffic:
     beat, piggyback = rhythm(spec), ITEM * size.parameters * _piggyback(spec)
     pushed, pulled = (_coded(spec, codec, size.parameters) + piggyback for codec in (spec.codec, spec.pull_codec))
+    if spec.roles.serverless and not spec.shares_memory:
+        pushed = pulled = _allreduced(spec, size.parameters) + piggyback * (spec.roles.worker.count - 1)
     pushes, pulls = beat or (None, None)
     step = size.step and size.step / spec.parallelism
     return Traffic(
@@ -143,6 +145,12 @@ def shard_on_gpu(spec: JobSpec, size: Size) -> Split:
     responses = n if spec.strategy.responds and spec.effective_gate.mode == "bsp" else 1
     vector = ITEM * size.parameters
     return Split(math.ceil((memory(spec, size).server + n * vector) / shards), math.ceil(responses * vector / shards))
+
+
+def _allreduced(spec: JobSpec, parameters: int) -> int:
+    """Return the bytes that each worker sends, and receives, in an allreduce over a ring."""
+    n = spec.roles.worker.count
+    return math.ceil(2 * (n - 1) / n * ITEM * parameters)
 
 
 def _coded(spec: JobSpec, codec: Codec, parameters: int) -> int:

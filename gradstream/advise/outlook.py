@@ -97,7 +97,7 @@ def outlook(
     length = _length(spec, per_epoch)
     rounds, exchanged = _rounds(spec, n * length), payload + of_rows * length
     costs = sim.Costs(machines.speeds, machines.step, machines.latency, machines.bandwidth * _VECTOR / exchanged)
-    if spec.roles.serverless:  # vectors lie in shared memory
+    if spec.shares_memory:  # vectors lie in shared memory
         costs = sim.Costs(machines.speeds, machines.step)
     line, middle = partial(_Line, slope=1.0, per_epoch=per_epoch), n * rounds
     whole = sim.run(formula, line, events=2 * middle, costs=costs, results_at=[middle])

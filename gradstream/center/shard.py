@@ -84,21 +84,21 @@ class Shard:
         """All workers have left by themselves."""
         self.ended = False
         """The job is over, and an evaluator has made the last evaluation: no more entries follow."""
-        self._gate = keeper(spec.effective_gate)
-        self._waiting = WaitingRanks(self._gate, self.members)
+        self.gate = keeper(spec.effective_gate)
+        self._waiting = WaitingRanks(self.gate, self.members)
         self._drift = Drift(spec) if Drift.is_worth_it(spec) else None
         self._stopping = False
         self.dealer = Dealer(spec.batches_ahead)
         self._responses = Responses(self.members, self.dealer)
         self._watchers = Watchers(self._responses)
         self._resending = Resending(self.members, self._responses, self._watchers)
-        mine = spec, self.members, self._gate, self._waiting, self._responses
+        mine = spec, self.members, self.gate, self._waiting, self._responses
         self._pushes = Pushes(*mine, self._drift, self.dealer)
         self._checkpoint_making = CheckpointMaking(*mine, self._watchers)
         self._checkpoints, self.ledger = self._checkpoint_making.schedule, self._pushes.ledger
         self.observed, self.passes = self._pushes.observed, self._pushes.passes
         self._exports = ExportSchedule(spec)
-        self._closing = PassClosing(self.members, self._gate, self.observed, self.passes, self._exports)
+        self._closing = PassClosing(self.members, self.gate, self.observed, self.passes, self._exports)
         self._out = Output()
 
     def handle(self, entry: Entry, payload: Payload | None = None, destination: Destination = nowhere) -> Output:
@@ -221,7 +221,7 @@ class Shard:
         if self.center is None or not (self.started or self.members.all_known()):
             return
         self.started = True
-        counting = self._gate.closes(self.members)
+        counting = self.gate.closes(self.members)
         if counting is not None:
             self._close_round(counting)
         self._out.passes += self._closing.close_passes(self.center)
@@ -277,7 +277,7 @@ class Shard:
             "center": self._responses.there().state(rows=rows),
             "members": self.members.state(),
             "ledger": self.ledger.state(),
-            "gate": self._gate.state(),
+            "gate": self.gate.state(),
             "evaluations": self._watchers.queue and self._watchers.queue.state(),
         }
         counted = {"observed": self.observed.state(), "passes": self.passes.state(), "dealer": self.dealer.state()}
@@ -291,7 +291,7 @@ class Shard:
         self._adopt(Center.load(self.spec, state["center"], self._device, **more))
         self.members.load(state["members"])
         self.ledger.load(state["ledger"])
-        self._gate.load(state["gate"], self._device)
+        self.gate.load(state["gate"], self._device)
         self.observed.load(state.get("observed"))
         self.passes.load(state.get("passes"))
         self.dealer.load(state.get("dealer"))

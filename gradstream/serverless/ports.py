@@ -1,4 +1,4 @@
-"""The port of a worker in a job without servers, by what follows from the loss of a worker."""
+"""The port of a worker in a job without servers, by where the workers are, and what follows from the loss of one."""
 
 from __future__ import annotations
 
@@ -6,17 +6,20 @@ from collections.abc import Callable
 from pathlib import Path
 
 from gradstream.process.order import ProcessOrder
+from gradstream.serverless.collective.port import CollectivePort
 from gradstream.serverless.holder.client_port import ClientPort
 from gradstream.serverless.holder.port import HolderPort
 from gradstream.serverless.port import ServerlessPort
 from gradstream.shard_server.settings import ServerSettings
 from gradstream.wire.transport.layout import Layout
 
-AnyServerlessPort = ServerlessPort | HolderPort | ClientPort
+AnyServerlessPort = ServerlessPort | HolderPort | ClientPort | CollectivePort
 
 
 def make_port(order: ProcessOrder, folder: Path, layout: Layout, on_wait: Callable[[float], None]) -> AnyServerlessPort:
-    """Raises: UserError: the node has no shared memory for it. PlaneLost: the attempt is over."""
+    """Raises: UserError: the node has no shared memory for it, or the others cannot reach it. PlaneLost: the attempt is over."""
+    if order.spec.roles.server.collective == "gloo":
+        return CollectivePort(order, folder, layout, ServerSettings(), on_wait)
     if not order.spec.one_holder:
         return ServerlessPort(order, folder, layout, ServerSettings(), on_wait)
     if order.rank == 0:

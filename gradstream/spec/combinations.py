@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gradstream.optim.schedule import Cosine
 from gradstream.optim.spec import Sgd
+from gradstream.spec.gloo import gloo_obstacle
 from gradstream.spec.values import MAX_SHARDS
 
 if TYPE_CHECKING:
@@ -49,7 +50,10 @@ def check(spec: JobSpec) -> None:
 
 def _check_serverless(spec: JobSpec) -> None:
     """Refuse what only servers can do."""
+    server = spec.roles.server
     if not spec.roles.serverless:
+        if server.collective != "auto":
+            raise ValueError("roles.server.collective: only workers without servers combine pushes; set count: 0, or remove it")
         return
     gate, remedy = spec.effective_gate, "or take roles.server.count: 1"
     if gate.mode != "bsp":
@@ -64,6 +68,8 @@ def _check_serverless(spec: JobSpec) -> None:
         raise ValueError(f"roles.worker.hogwild: all workers train in one center, which threads would move; remove it, {remedy}")
     if spec.roles.worker.count > MAX_SHARDS:
         raise ValueError(f"roles.worker.count: without servers at most {MAX_SHARDS} workers can be had; lower it, {remedy}")
+    if server.collective == "gloo" and (obstacle := gloo_obstacle(spec)):
+        raise ValueError(f"roles.server.collective: {obstacle}; take shared, on one machine, {remedy}")
 
 
 def _check_endless(spec: JobSpec) -> None:

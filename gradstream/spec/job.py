@@ -15,9 +15,10 @@ from gradstream.optim.schedule import AnySchedule, Constant
 from gradstream.optim.spec import AnyOptimizer, Optimizer, Sgd
 from gradstream.spec import combinations
 from gradstream.spec.cadence import Checkpointing, Evaluate, Exporting
+from gradstream.spec.gloo import gloo_obstacle
 from gradstream.spec.input import FETCHED_AHEAD, Data, WorkloadRef
 from gradstream.spec.part import SpecPart
-from gradstream.spec.roles import Roles
+from gradstream.spec.roles import Collective, Roles
 from gradstream.spec.start import StartFrom
 from gradstream.spec.stopping import Best, Stop
 from gradstream.spec.tables import MAX_TABLES, TableSpec
@@ -224,13 +225,24 @@ class JobSpec(SpecPart, frozen=True):
 
     @property
     def shards(self) -> int:
-        """Shards of the center, whichever processes hold them."""
+        """Shards of the center, whichever processes hold them. With gloo each worker holds the only one, and worker 0 stores it."""
         if self.roles.serverless:
-            return 1 if self.one_holder else self.roles.worker.count
+            return 1 if self.one_holder or not self.shares_memory else self.roles.worker.count
         return self.roles.server.shards
 
+    @property
+    def shares_memory(self) -> bool:
+        """True if workers without servers combine pushes in shared memory, as far as the spec says."""
+        return self.roles.serverless and self.roles.server.collective != "gloo"
+
+    @property
+    def spreads(self) -> bool:
+        """True if workers without servers may be on several machines."""
+        server = self.roles.server
+        return self.roles.serverless and server.collective != "shared" and gloo_obstacle(self) is None
+
     def holds_shard(self, role: str, rank: int) -> bool:
-        """Return whether this process holds a shard of the center."""
+        """Return whether this process stores a shard of the center, and answers for it."""
         if not self.roles.serverless:
             return role == "server"
         return role == "worker" and rank < self.shards
@@ -243,5 +255,12 @@ class JobSpec(SpecPart, frozen=True):
 
     def with_shards(self, count: int) -> JobSpec:
         """This job with `auto` resolved."""
-        server = self.roles.server.model_copy(update={"count": count})
+        return self._with_server(count=count)
+
+    def with_collective(self, collective: Collective) -> JobSpec:
+        """This job with `roles.server.collective: auto` resolved."""
+        return self._with_server(collective=collective)
+
+    def _with_server(self, **changed: Any) -> JobSpec:
+        server = self.roles.server.model_copy(update=changed)
         return self.model_copy(update={"roles": self.roles.model_copy(update={"server": server})})

@@ -10,6 +10,8 @@ from gradstream.optim.spec import AnyOptimizer
 from gradstream.spec.part import SpecPart
 from gradstream.spec.values import Seconds, ShardCount
 
+Collective = Literal["auto", "shared", "gloo"]
+
 
 class ServerRole(SpecPart, frozen=True):
     """The server processes, each of which holds a shard of the parameters."""
@@ -17,8 +19,14 @@ class ServerRole(SpecPart, frozen=True):
     count: ShardCount = Field(
         1,
         description="Server processes, with one shard of the parameters each. auto: the platform chooses by the model's size and "
-        "the free cores; the job starts with one server, and restarts once if more are worth it. 0: the workers hold them, in "
-        "shared memory on one machine; needs the gate bsp",
+        "the free cores; the job starts with one server, and restarts once if more are worth it. 0: the workers hold them; needs "
+        "the gate bsp",
+    )
+    collective: Collective = Field(
+        "auto",
+        description="How workers without servers (count: 0) combine their pushes. shared: in shared memory, on one machine; gloo: "
+        "by an allreduce over the network, each with the whole model; auto: shared if one machine has free slots for all "
+        "workers, else gloo where the job allows it",
     )
     optimizer: AnyOptimizer | None = Field(
         None,

@@ -211,6 +211,11 @@ class Strategy(BoundedPart, frozen=True):
         return self.pulls_every_round and self.descends == "server"
 
     @property
+    def applies_mean(self) -> bool:
+        """A shard needs only the mean of the pushes that count together."""
+        return type(self).apply is Strategy.apply
+
+    @property
     def averages_optimizers(self) -> bool:
         """The state of the workers' optimizers travels with every push, is averaged like BatchNorm's statistics, and comes
         back with every pull."""

@@ -47,7 +47,8 @@ class QueueLine:
 
     def _plan(self, spec: Placeable, shard_takes: int) -> tuple[Place, ...] | Shortage:
         worker, server = spec.roles.worker, spec.roles.server
-        key = spec.network, worker.count, worker.effective_device, server.shards, server.device, shard_takes
+        kinds = spec.network, worker.effective_device, server.device, server.collective, spec.spreads
+        key = kinds, worker.count, server.count, shard_takes
         if key not in self._plans:
             self._plans[key] = place(spec, self._machines, shard_takes)
         return self._plans[key]

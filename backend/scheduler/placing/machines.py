@@ -19,6 +19,9 @@ class Placeable(Protocol):
     @property
     def network(self) -> str: ...
 
+    @property
+    def spreads(self) -> bool: ...
+
 
 @dataclass(frozen=True, slots=True)
 class Machine:
@@ -37,6 +40,8 @@ class Machine:
     """Why nothing new is placed on it for now, beside draining."""
     isolates_network: bool = False
     """True if it can keep a job from all but the data plane and the API."""
+    cuts_network: bool = False
+    """True if it keeps every job from all but the data plane and the API."""
     gpu_memory: Mapping[int, int] = field(default_factory=dict)
     """Bytes of each GPU; a GPU that is not in it has unknown memory."""
 

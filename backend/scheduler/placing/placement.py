@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 from uuid import UUID
 
 from backend.scheduler.placing.machines import Machine, Placeable, open_machines, suitable_machines
-from backend.scheduler.placing.shortages import Shortage, find_shortage, shortage_on_one_machine
+from backend.scheduler.placing.shortages import Shortage, find_shortage, shortage_on_one_machine, shortage_without_network
 from gradstream.process.order import Role
 from gradstream.spec import JobSpec
 
@@ -37,7 +38,7 @@ def place(spec: Placeable, machines: Sequence[Machine], shard_takes: int = 0) ->
     machines = suitable_machines(spec, machines)
     ordered = sorted(open_machines(machines), key=lambda m: _preference(m, spec))
     if spec.roles.serverless:
-        return _on_one_machine(spec, ordered)
+        return _without_servers(spec, ordered)
     if spec.roles.server.device != "cuda":
         workers = _workers(spec, ordered)
         servers = _servers(spec, ordered, workers, shard_takes)
@@ -50,15 +51,28 @@ def place(spec: Placeable, machines: Sequence[Machine], shard_takes: int = 0) ->
     return _shortage_of_both(spec, ordered, shard_takes)
 
 
-def _on_one_machine(spec: Placeable, machines: Sequence[Machine]) -> tuple[Place, ...] | Shortage:
-    """Place the workers of a job without servers, which share memory."""
-    for machine in machines:
-        workers = _workers(spec, [machine])
+def _without_servers(spec: Placeable, machines: Sequence[Machine]) -> tuple[Place, ...] | Shortage:
+    """Place workers on one machine, where they may share memory, or on several whose jobs can connect to each other."""
+    connected = [machine for machine in machines if not machine.cuts_network]
+    machines = connected if spec.roles.server.collective == "gloo" else machines
+    choices = [[machine] for machine in machines] + ([connected] if spec.spreads else [])
+    for choice in choices:
+        workers = _workers(spec, choice)
         if len(workers) == spec.roles.worker.count:
             return (*workers, _evaluator(workers))
-    empty = [replace(m, free_slots=tuple(range(m.slots)), free_gpus=tuple(m.every_gpu)) for m in machines]
-    fits = any(len(_workers(spec, [machine])) == spec.roles.worker.count for machine in empty)
-    return shortage_on_one_machine(spec, fits=fits)
+    fits = any(len(_workers(spec, [_empty(machine) for machine in choice])) == spec.roles.worker.count for choice in choices)
+    return shortage_without_network(spec, fits=fits) if spec.spreads else shortage_on_one_machine(spec, fits=fits)
+
+
+def collective_of(spec: Placeable, plan: Sequence[Place]) -> Literal["shared", "gloo"]:
+    """Return the way in which workers without servers combine pushes at these places."""
+    machines = {each.node_id for each in plan if each.role == "worker"}
+    return "gloo" if spec.roles.server.collective == "gloo" or len(machines) > 1 else "shared"
+
+
+def _empty(machine: Machine) -> Machine:
+    """Return the machine as it is when nothing runs there."""
+    return replace(machine, free_slots=tuple(range(machine.slots)), free_gpus=tuple(machine.every_gpu))
 
 
 def _workers(spec: Placeable, machines: Sequence[Machine]) -> list[Place]:
@@ -153,7 +167,7 @@ def _one_worker(spec: JobSpec) -> object:
 
 def _shortage_of_both(spec: Placeable, machines: Sequence[Machine], takes: int) -> Shortage:
     """GPUs and slots are there, but not beside each other."""
-    empty = [replace(m, free_slots=tuple(range(m.slots)), free_gpus=tuple(m.every_gpu)) for m in machines]
+    empty = [_empty(machine) for machine in machines]
     servers = _servers_on_gpus(spec, empty, takes)
     all_there = len(servers) == spec.roles.server.shards
     fits = all_there and len(_workers(spec, without_places(empty, servers))) == spec.roles.worker.count

@@ -18,13 +18,13 @@ from backend.jobs.states import switch
 from backend.nodes import service as nodes
 from backend.nodes.models import NodeRow
 from backend.scheduler.placing.machines import Machine
-from backend.scheduler.placing.placement import Place
+from backend.scheduler.placing.placement import Place, collective_of
 from gradstream.advise import forecast
 from gradstream.api.plan import Size
 from gradstream.api.platform import NodeStatus
 from gradstream.api.statuses import AttemptStatus, JobStatus, ProcessStatus
 from gradstream.events import EventKind
-from gradstream.sandbox.sandbox import Level
+from gradstream.sandbox.sandbox import Level, Network
 from gradstream.spec import JobSpec
 
 
@@ -55,15 +55,29 @@ def start(session: Session, job: JobRow, plan: Sequence[Place]) -> None:
     session.flush()
     for each in plan:
         add_process(session, job, each, incarnation=0)
+    job.collective = _collective(jobs.read_spec(job.spec, job.shards), plan)
     machines = ", ".join(sorted({each.node for each in plan}))
     start = f"from checkpoint {checkpoint.number} of attempt {checkpoint.attempt}" if checkpoint else "from the beginning"
+    by = " They combine pushes by gloo." if jobs.spec_of(job).roles.server.collective == "gloo" else ""
     data = {"number": job.attempt, "resumed_from": checkpoint and {"attempt": checkpoint.attempt, "checkpoint": checkpoint.number}}
     feed.record(
         session, job, EventKind.ATTEMPT, f"attempt {job.attempt} begins {start}, on {machines}.", actor="controller", data=data
     )
     switch(
-        session, job, JobStatus.STARTING, actor="controller", reason="placed", message=f"{len(plan)} processes start on {machines}."
+        session,
+        job,
+        JobStatus.STARTING,
+        actor="controller",
+        reason="placed",
+        message=f"{len(plan)} processes start on {machines}.{by}",
     )
+
+
+def _collective(spec: JobSpec, plan: Sequence[Place]) -> str | None:
+    """Return the way that workers without servers combine pushes where the spec leaves that open; None: it says it."""
+    if not spec.roles.serverless or spec.roles.server.collective != "auto":
+        return None
+    return collective_of(spec, plan)
 
 
 def add_process(session: Session, job: JobRow, place: Place, incarnation: int) -> None:
@@ -105,6 +119,7 @@ def _machine(node: NodeRow, running: Sequence[ProcessRow], moment: datetime) -> 
         tuple(gpu for gpu in indices if gpu not in gpus),
         draining=node.draining_since is not None,
         isolates_network=node.isolation is not None and node.isolation["level"] == Level.NAMESPACE,
+        cuts_network=node.isolation is not None and node.isolation["network"] == Network.PLATFORM,
         gpu_memory={gpu["index"]: gpu["memory"] for gpu in node.gpus},
         trouble=node.trouble if node.retry_at is not None and node.retry_at > moment else None,
     )

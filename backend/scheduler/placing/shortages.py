@@ -66,6 +66,20 @@ def shortage_on_one_machine(spec: Placeable, *, fits: bool) -> Shortage:
     return Shortage("too_large", message)
 
 
+def shortage_without_network(spec: Placeable, *, fits: bool) -> Shortage:
+    """Return the shortage of a job whose workers need one machine, or several whose jobs can connect to each other. `fits`: these
+    are large enough, when nothing else runs there."""
+    thing = "GPU" if spec.roles.worker.device == "cuda" else "slot"
+    why = "on machines that let jobs use their network, as its workers connect to each other by gloo (roles.server.count: 0)"
+    if fits:
+        return Shortage("no_capacity", f"Waits for {_count(spec.roles.worker.count, f'free {thing}')} {why}.")
+    message = (
+        f"Needs {_count(spec.roles.worker.count, thing)} {why}, and those that are connected have fewer. Use fewer workers, start "
+        "agents with --job-network internet, or set roles.server.count: 1."
+    )
+    return Shortage("too_large", message)
+
+
 def _large_gpus(spec: Placeable, machines: Sequence[Machine], takes: int, beside: str) -> Shortage | None:
     large = sum(len(m.large_enough(m.every_gpu, takes)) for m in machines)
     if not takes or spec.roles.server.shards <= large:

@@ -39,12 +39,13 @@ class _Needs:
 
     roles: Roles
     network: str
+    spreads: bool
     whole: JobSpec | None
     """The spec itself, where its servers may take GPUs."""
 
     @classmethod
     def of(cls, spec: JobSpec) -> Self:
-        return cls(spec.roles, spec.network, None if spec.roles.server.device == "cpu" else spec)
+        return cls(spec.roles, spec.network, spec.spreads, None if spec.roles.server.device == "cpu" else spec)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4628,6 +4628,7 @@ export interface components {
             /**
              * @default {
              *       "server": {
+             *         "collective": "auto",
              *         "count": 1,
              *         "device": "cpu"
              *       },
@@ -7101,6 +7102,7 @@ export interface components {
             /**
              * @default {
              *       "count": 1,
+             *       "collective": "auto",
              *       "device": "cpu"
              *     }
              */
@@ -7335,10 +7337,17 @@ export interface components {
         ServerRole: {
             /**
              * Count
-             * @description Server processes, with one shard of the parameters each. auto: the platform chooses by the model's size and the free cores; the job starts with one server, and restarts once if more are worth it. 0: the workers hold them, in shared memory on one machine; needs the gate bsp
+             * @description Server processes, with one shard of the parameters each. auto: the platform chooses by the model's size and the free cores; the job starts with one server, and restarts once if more are worth it. 0: the workers hold them; needs the gate bsp
              * @default 1
              */
             count: number | "auto";
+            /**
+             * Collective
+             * @description How workers without servers (count: 0) combine their pushes. shared: in shared memory, on one machine; gloo: by an allreduce over the network, each with the whole model; auto: shared if one machine has free slots for all workers, else gloo where the job allows it
+             * @default auto
+             * @enum {string}
+             */
+            collective: "auto" | "shared" | "gloo";
             /**
              * Optimizer
              * @description Optimizer of the server's step along a push; default: the strategy's own, which mostly subtracts the push

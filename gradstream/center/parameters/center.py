@@ -11,13 +11,12 @@ from torch import Tensor
 from gradstream.center.entries import Payload
 from gradstream.center.parameters.buffers import CenterBuffers
 from gradstream.center.parameters.onepass import Descent, OnePass, Whole
-from gradstream.center.parameters.updates import PushUpdates
+from gradstream.center.parameters.updates import FindMean, PushUpdates
 from gradstream.center.tables.payload import RowKeys
 from gradstream.optim.flat import FlatOptimizer
 from gradstream.optim.parameters import ParameterShape
 from gradstream.optim.schedule import Constant, Schedule
 from gradstream.spec import JobSpec
-from gradstream.strategies.base import Strategy
 
 if TYPE_CHECKING:
     from gradstream.center.tables.hosted import HostedTables  # needs numba, which jobs without tables never import
@@ -48,7 +47,8 @@ class Center:
         self.samples = 0
         self.epoch_samples, self.total_samples = run_length
         self._strategy = spec.strategy
-        self._descends_by_mean = type(spec.strategy).apply is Strategy.apply
+        self.find_mean: FindMean | None = None
+        """Finds the mean of updates whose vectors lie in several processes. None: all lie in this one."""
         self._pull_codec, self._pipeline = spec.pull_codec, spec.pipeline
         self._slots: dict[str, Tensor] = {}
         self._bases: dict[int, dict[int, Tensor]] = {}
@@ -117,11 +117,12 @@ class Center:
         A plain step along the mean may stay due until `finish`; it needs the updates' vectors until then."""
         self._changed = False
         self.finish()
-        alpha = self._optimizer.plain(self._schedule.factor(self.samples)) if self._descends_by_mean else None
+        alpha = self._optimizer.plain(self._schedule.factor(self.samples)) if self._strategy.applies_mean else None
+        vectors = us.with_mean(self.find_mean(us)) if self.find_mean else us
         if alpha is None:
-            self._strategy.apply(self, us)
+            self._strategy.apply(self, vectors)
         else:
-            self._due, self._changed = Descent([u.x for u in us], us.weights(), alpha), True
+            self._due, self._changed = Descent([u.x for u in vectors], vectors.weights(), alpha), True
         if self.tables:
             pushes = [(u.rows, weight) for u, weight in zip(us, us.weights(), strict=True)]
             self.tables.push(pushes, self._schedule_of_rows.factor(self.samples))

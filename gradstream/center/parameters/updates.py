@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -59,6 +59,10 @@ class PushUpdates(list[PushUpdate]):
         total = sum(u.examples for u in self)
         return [u.examples / total if total else 1 / len(self) for u in self]
 
+    def with_mean(self, mean: Tensor) -> PushUpdates:
+        """Return one update that has this vector, in the place of all."""
+        return PushUpdates([replace(self[0], x=mean)])
+
     def sum(self) -> Tensor:
         if len(self) == 1:
             return self[0].x
@@ -66,3 +70,7 @@ class PushUpdates(list[PushUpdate]):
         for u in self[1:]:
             total.add_(u.x)
         return total
+
+
+FindMean = Callable[[PushUpdates], Tensor]
+"""Returns the mean of updates, weighted as `PushUpdates.mean`, shape (n,)."""

@@ -98,7 +98,7 @@ def of_toy(spec: JobSpec, problem: Toy, costs: Costs | None, options: dict[str, 
 
 def _check_link(spec: JobSpec, costs: Costs | None) -> None:
     """Raises: BadParameter: there is no link."""
-    if spec.roles.serverless and costs and (costs.latency or costs.bandwidth):
+    if spec.shares_memory and costs and (costs.latency or costs.bandwidth):
         raise typer.BadParameter(
             "this job has no servers, and its vectors stay in shared memory; leave them out", param_hint="--latency, --bandwidth"
         )

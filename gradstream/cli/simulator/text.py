@@ -100,7 +100,7 @@ def _speed(spec: JobSpec, result: Result) -> list[str]:
     rate = f"{number(result.samples / result.time)} samples, {number(result.events / result.time)} pushes per unit of virtual time"
     moved = f"pushed {size(result.bytes.pushed)}, pulled {size(result.bytes.pulled)}"
     traffic = f"{moved}, {size(round(sum(result.bytes) / result.time))} per unit of virtual time"
-    return [f"throughput {rate}", f"traffic    {'none: vectors stay in shared memory' if spec.roles.serverless else traffic}"]
+    return [f"throughput {rate}", f"traffic    {'none: vectors stay in shared memory' if spec.shares_memory else traffic}"]
 
 
 def _time(result: Result, speeds: Speeds) -> list[str]:

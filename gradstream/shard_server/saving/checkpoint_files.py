@@ -14,12 +14,13 @@ from gradstream.center.positions import offsets_at, taken_at
 from gradstream.process.order import ProcessOrder
 from gradstream.process.saving.checkpoint_names import MANIFEST, folder_of, shard_part
 from gradstream.process.saving.content import TextContent
-from gradstream.process.saving.part import CheckpointPartFiles, resumed_part
+from gradstream.process.saving.part import CheckpointPartFiles
 from gradstream.process.saving.part_list import EarlierFile, ListedFile
 from gradstream.process.saving.tensor_file import TensorFile
 from gradstream.process.saving.uploads import Uploads
 from gradstream.process.store import open_store, tables_file
 from gradstream.shard_server.saving.pending_rows import PendingRows
+from gradstream.shard_server.saving.resumed_shard import resumed_shard
 from gradstream.wire.transport.layout import Layout
 
 if TYPE_CHECKING:  # needs numba, which jobs without tables never import
@@ -41,10 +42,11 @@ class CheckpointFiles:
 
     def resumed(self) -> tuple[Layout, dict[str, Any], Iterable[StoredRows]] | None:
         """Return layout, shard state and rows that this attempt resumes from. None: it starts from scratch."""
-        if (part := resumed_part(self._store, self._part, self._folder)) is None:
+        found = resumed_shard(self._store, self._order.spec.shards, self._order.rank, self._folder)
+        if found is None:
             return None
-        state, self._resumed = part
-        return Layout.load(state["layout"]), state["shard"], self._resumed_rows()
+        self._resumed = found.further
+        return found.layout, found.state, self._resumed_rows()
 
     def put_start_rows(self, tables: HostedTables) -> None:
         """Begin with the rows of the job that this one starts from, if it does. Raises: UserError: they do not fit."""

@@ -185,10 +185,26 @@ def test_a_job_without_servers_lies_on_one_machine(api: httpx.Client, two: tuple
     assert "worker 0 holds the whole model" in goes_on["shards"]["message"]
     assert goes_on["memory"]["worker"] > found["memory"]["worker"]
     roles["worker"]["count"] = 6
+    roles["server"]["collective"] = "shared"
     start = plan(api, strategy={"name": "sync"}, roles=roles)["start"]
     assert start["reason"] == "too_large"
     assert "6 slots on one machine" in start["message"]
     assert "set roles.server.count: 1" in start["message"]
+
+
+def test_a_job_without_servers_that_needs_both_machines_combines_pushes_by_gloo(
+    api: httpx.Client, two: tuple[Agent, Agent]
+) -> None:
+    roles = {"server": {"count": 0}, "worker": {"count": 6, "device": "cpu"}}
+    found = plan(api, size=SIZE, strategy={"name": "sync"}, roles=roles)
+    assert found["start"]["now"]
+    message = found["shards"]["message"]
+    assert message.endswith("holds the whole model, and they combine pushes by gloo, since they are on 2 machines.")
+    assert (found["local_share"], found["memory"]["server"]) == (0, 0)
+    vector = 4 * SIZE["parameters"]
+    assert found["traffic"]["push_bytes"] == found["traffic"]["pull_bytes"] == pytest.approx(2 * 5 / 6 * vector, abs=1)
+    shared = plan(api, size=SIZE, strategy={"name": "sync"}, roles={**roles, "worker": {"count": 4, "device": "cpu"}})
+    assert found["memory"]["worker"] > shared["memory"]["worker"], "each holds a whole center"
 
 
 def test_auto_shards_are_those_that_the_size_comes_to(api: httpx.Client, anonymous: httpx.Client, join_token: str) -> None:

@@ -16,6 +16,8 @@ from typing import Any
 
 import psutil
 import pytest
+import torch
+from safetensors.torch import load_file
 
 from benchmarks.network import SERVER, Forbidden, Hosts, two_hosts
 from gradstream.api.jobs import Job
@@ -87,7 +89,7 @@ class Machines:
     def node(self, name: str) -> Node:
         return next(node for node in self.client.nodes() if node.name == name)
 
-    def submit(self, name: str, go: Path, workers: int) -> Job:
+    def submit(self, name: str, go: Path, workers: int, servers: int = 2, **fields: Any) -> Job:
         """It is slow until the file is there, so that what happens meanwhile happens in time."""
         return self.client.submit(
             JobSpec.model_validate(
@@ -97,7 +99,8 @@ class Machines:
                     "strategy": {"name": "adag", "lr": 0.05},
                     "stop": {"epochs": 60},
                     "checkpoint": {"every": 0.5},
-                    "roles": {"worker": {"count": workers, "device": "cpu"}, "server": {"count": 2}},
+                    "roles": {"worker": {"count": workers, "device": "cpu"}, "server": {"count": servers}},
+                    **fields,
                 }
             ),
             code=USERLAND,
@@ -114,6 +117,17 @@ class Machines:
             return {node: sorted(roles) for node, roles in of.items()}
 
         self.eventually(job, lambda: found() == places, f"{places} in attempt {attempt}")
+
+    def kill_worker(self, rank: int) -> None:
+        """Kill it as the kernel does where memory is short, on whichever machine it runs."""
+        name = f"gs worker-{rank}"[:15]
+        running = [process for process in psutil.Process().children(recursive=True) if _lives(process)]
+        [worker] = [process for process in running if process.name() == name]
+        worker.kill()
+
+    def weights(self, job: Job, folder: Path) -> dict[str, torch.Tensor]:
+        (target := folder / str(job.id)).mkdir()
+        return load_file(self.client.download(job.id, "model.safetensors", into=target))
 
     def wait_for_checkpoint(self, job: Job) -> None:
         self.eventually(job, lambda: "checkpoint 1 " in self.messages(job), "the first checkpoint")
@@ -205,6 +219,47 @@ def test_a_drained_machine_gets_no_job_and_one_that_leaves_hands_its_jobs_on(mac
     job = machines.ended(job, go)
     assert (job.status, job.retries_used) == ("succeeded", 0)
     assert f" of attempt 1, on {machines.first}." in machines.messages(job), "from a checkpoint"
+
+
+BSP: dict[str, Any] = {"gate": "bsp", "optimizer": {"name": "adam"}, "strategy": {"name": "adag", "lr": 0.02}}
+
+
+def test_workers_without_servers_train_on_both_machines_and_one_is_killed(machines: Machines, go: Path, tmp_path: Path) -> None:
+    job = machines.submit("by-gloo", go, workers=3, servers=0, **BSP)
+    machines.wait_for_places(job, {machines.first: ["worker", "worker"], SECOND: ["worker"]})
+    machines.wait_for_checkpoint(job)
+    machines.kill_worker(2)
+    machines.wait_for_places(job, {machines.first: ["worker", "worker"], SECOND: ["worker"]}, attempt=2)
+    job = machines.ended(job, go)
+    assert (job.status, job.attempt, job.retries_used, job.shards) == ("succeeded", 2, 1, 1)
+    assert job.progress.samples == job.progress.total_samples
+    said = machines.messages(job)
+    assert "They combine pushes by gloo." in said
+    assert "killed by signal 9" in said
+    assert "the connection to another worker broke" not in said, "the others wait for the cause"
+    with_servers = machines.ended(machines.submit("by-servers", go, workers=3, servers=1, **BSP), go)
+    one, other = machines.weights(job, tmp_path), machines.weights(with_servers, tmp_path)
+    for name, values in one.items():
+        torch.testing.assert_close(other[name], values, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.more
+def test_workers_without_servers_move_from_shared_memory_to_gloo(machines: Machines, go: Path) -> None:
+    machines.client.drain(SECOND)
+    job = machines.submit("moves", go, workers=2, servers=0, **BSP)
+    machines.wait_for_places(job, {machines.first: ["worker", "worker"]})
+    assert machines.client.job(job.id).shards == 2, "each worker holds a shard, in shared memory"
+    machines.wait_for_checkpoint(job)
+    first_in_line = machines.submit("first-in-line", go, workers=1, priority=90)
+    machines.kill_worker(1)
+    machines.wait_for_places(first_in_line, {machines.first: ["server", "server", "worker"]})
+    machines.client.resume(SECOND)
+    machines.wait_for_places(job, {machines.first: ["worker"], SECOND: ["worker"]}, attempt=2)
+    assert machines.client.job(job.id).shards == 1, "each worker holds the whole model"
+    job = machines.ended(job, go)
+    assert (job.status, job.attempt, job.retries_used) == ("succeeded", 2, 1)
+    assert job.progress.samples == job.progress.total_samples
+    assert " of attempt 1, on " in machines.messages(job), "from a checkpoint"
 
 
 def _ready(process: subprocess.Popen[str]) -> dict[str, Any]:

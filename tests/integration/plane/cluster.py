@@ -24,6 +24,7 @@ from gradstream.process.saving.part import CheckpointPartFiles, resumed_state
 from gradstream.process.saving.uploads import Uploads
 from gradstream.process.shared import SharedFolders
 from gradstream.process.store import open_store
+from gradstream.serverless.collective.port import CollectivePort
 from gradstream.serverless.holder.client_port import ClientPort
 from gradstream.serverless.holder.port import HolderPort
 from gradstream.serverless.port import ServerlessPort
@@ -88,6 +89,8 @@ class Cluster:
     """Shards that share memory with the workers."""
     serverless: bool = False
     """No servers: worker k holds shard k, or worker 0 the only one, if the job goes on after losses. `local` names all shards."""
+    gloo: bool = False
+    """No servers, and each worker holds the whole center: the job has one shard."""
     device: torch.device | None = None
     """Where shards compute: see `Shard`."""
     before_round: Callable[[int, Replica], None] = lambda rank, w: None
@@ -108,7 +111,7 @@ class Cluster:
         plane.create(self.admin, self.j, password=password)
 
     def start(self) -> None:
-        for rank in range(0 if self.serverless else self.spec.roles.server.shards):
+        for rank in range(0 if self.serverless or self.gloo else self.spec.roles.server.shards):
             self.thread(self.serve, rank)
         for rank in range(self.spec.roles.worker.count):
             self.thread(self.work, rank)
@@ -176,7 +179,7 @@ class Cluster:
     def port(self, rank: int, incarnation: int, w: Replica) -> AnyPort:
         shards, sees = self.spec.roles.server.shards, self.spec.optimizer_at_servers.sees
         layout = Layout.of(w.theta, w.model.buffers(), shards, w.model.parameters, sees)
-        if self.serverless and rank >= 0:
+        if (self.serverless or self.gloo) and rank >= 0:
             return self.serverless_port(self.order("worker", rank, incarnation), layout)
         shared = self.order("worker", rank, incarnation).shared if rank >= 0 else None
         return RedisPort(
@@ -192,6 +195,8 @@ class Cluster:
         )
 
     def serverless_port(self, order: ProcessOrder, layout: Layout) -> AnyServerlessPort:
+        if self.gloo:
+            return CollectivePort(order, self.home(f"worker-{order.rank}"), layout, ServerSettings())
         if self.spec.on_worker_loss == "continue" and order.rank != 0:
             return ClientPort(order, layout)
         port = HolderPort if self.spec.on_worker_loss == "continue" else ServerlessPort

@@ -9,7 +9,7 @@ import pytest
 
 from backend.scheduler.placing.line import QueueLine, Waits
 from backend.scheduler.placing.machines import Machine
-from backend.scheduler.placing.placement import Place, place, place_again
+from backend.scheduler.placing.placement import Place, collective_of, place, place_again
 from backend.scheduler.placing.shortages import Shortage
 from gradstream.spec import JobSpec
 
@@ -226,9 +226,9 @@ def test_a_job_without_a_network_goes_where_network_can_be_isolated() -> None:
     assert not isinstance(line.next(job(2)), Waits), "another need has another plan"
 
 
-def without_servers(workers: int, device: str = "cpu") -> JobSpec:
-    roles = {"server": {"count": 0}, "worker": {"count": workers, "device": device}}
-    whole = job(workers).model_dump(mode="json") | {"strategy": {"name": "sync"}, "roles": roles}
+def without_servers(workers: int, device: str = "cpu", collective: str = "auto", **more: object) -> JobSpec:
+    roles = {"server": {"count": 0, "collective": collective}, "worker": {"count": workers, "device": device}}
+    whole = job(workers).model_dump(mode="json") | {"strategy": {"name": "sync"}, "roles": roles} | more
     return JobSpec.model_validate(whole)
 
 
@@ -246,11 +246,48 @@ def test_without_servers_a_respawn_stays_where_the_model_lies() -> None:
 
 
 def test_a_job_without_servers_waits_for_one_machine_that_has_room() -> None:
-    full = place(without_servers(3), [machine("a", 2, slots=4), machine("b", 2)])
+    full = place(without_servers(3, collective="shared"), [machine("a", 2, slots=4), machine("b", 2)])
     assert isinstance(full, Shortage)
     assert (full.reason, full.passes_by_itself) == ("no_capacity", True)
     assert full.message.startswith("Waits for 3 free slots on one machine")
-    small = place(without_servers(3), [machine("a", 2), machine("b", 2)])
+    small = place(without_servers(3, collective="shared"), [machine("a", 2), machine("b", 2)])
     assert isinstance(small, Shortage)
     assert (small.reason, small.passes_by_itself) == ("too_large", False)
     assert small.message.endswith("Use fewer workers, or set roles.server.count: 1.")
+
+
+def test_workers_without_servers_are_spread_where_no_machine_has_room_for_all() -> None:
+    spec = without_servers(3)
+    plan = placed(place(spec, [machine("a", 2), machine("b", 2)]))
+    assert [(p.role, p.node) for p in plan] == [*[("worker", "a")] * 2, ("worker", "b"), ("evaluator", "a")]
+    assert collective_of(spec, plan) == "gloo"
+    assert collective_of(spec, placed(place(spec, [machine("a", 4), machine("b", 2)]))) == "shared"
+    by_name = without_servers(3, collective="gloo")
+    assert collective_of(by_name, placed(place(by_name, [machine("a", 4)]))) == "gloo"
+
+
+@pytest.mark.parametrize(
+    "more", [{"strategy": {"name": "easgd"}, "gate": "bsp"}, {"codec": {"name": "bf16"}}, {"on_worker_loss": "continue"}]
+)
+def test_workers_that_gloo_cannot_serve_stay_on_one_machine(more: dict[str, object]) -> None:
+    short = place(without_servers(3, **more), [machine("a", 2), machine("b", 2)])
+    assert isinstance(short, Shortage)
+    assert "on one machine" in short.message
+
+
+def test_workers_that_connect_by_gloo_need_machines_with_a_network() -> None:
+    spec, cut = without_servers(3), replace(machine("b", 2), cuts_network=True)
+    short = place(spec, [machine("a", 2), cut])
+    assert isinstance(short, Shortage)
+    assert (short.reason, short.passes_by_itself) == ("too_large", False)
+    assert "--job-network internet" in short.message
+    assert isinstance(place(spec, [machine("a", 2, slots=4), cut]), Shortage)
+    assert isinstance(place(without_servers(2, collective="gloo"), [cut]), Shortage)
+    plan = placed(place(without_servers(2), [cut]))
+    assert collective_of(spec, plan) == "shared", "shared memory needs no network"
+
+
+def test_a_queue_tells_jobs_apart_that_may_be_spread() -> None:
+    line = QueueLine([machine("a", 2), machine("b", 2)])
+    assert isinstance(line.next(without_servers(3, collective="shared")), Waits)
+    assert not isinstance(line.next(without_servers(3)), Waits)

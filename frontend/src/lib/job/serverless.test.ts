@@ -8,7 +8,12 @@ describe("describeHolders", () => {
 
   it("says who holds the shards by what a lost worker costs", () => {
     const usual = "each worker holds a shard"
-    expect(describeHolders(makeJob({ spec: spec(null) }), usual)).toBe("This job has no servers: each worker holds a shard")
+    expect(describeHolders(makeJob({ spec: spec(null), shards: 2 }), usual)).toBe("This job has no servers: each worker holds a shard")
     expect(describeHolders(makeJob({ spec: spec("continue") }), usual)).toBe("This job has no servers: worker 0 holds the only shard")
+  })
+
+  it("knows workers that combine pushes by gloo by their one shard", () => {
+    const job = makeJob({ spec: spec(null), workers: 2, shards: 1 })
+    expect(describeHolders(job, "")).toBe("This job has no servers: each worker holds the whole model, and worker 0 stores it")
   })
 })

@@ -4,8 +4,11 @@ import type { Job, ServerLoad } from "@/client"
 export const isServerless = (job: Job) => job.spec.roles.server.count === 0
 
 /** Holders of the shards in a job without servers. `usual`: the same, where each worker holds one. */
-export const describeHolders = (job: Job, usual: string) =>
-  `This job has no servers: ${job.spec.on_worker_loss === "continue" ? "worker 0 holds the only shard" : usual}`
+export function describeHolders(job: Job, usual: string) {
+  if (job.spec.on_worker_loss === "continue") return "This job has no servers: worker 0 holds the only shard"
+  const byGloo = job.shards === 1 && job.workers > 1
+  return `This job has no servers: ${byGloo ? "each worker holds the whole model, and worker 0 stores it" : usual}`
+}
 
 /** A shard reports as `server-k`, also if a worker holds it. */
 export function nameShard(load: ServerLoad, job: Job): ServerLoad {

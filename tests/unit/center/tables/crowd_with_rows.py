@@ -204,7 +204,7 @@ class CrowdWithRows(Crowd):
         self.readers.act(self._hosted()[self._read_shard])
 
     def _pending_ranks(self) -> set[int]:
-        return set(getattr(self.shards[0]._gate, "pending", {}))
+        return set(getattr(self.shards[0].gate, "pending", {}))
 
     def _apply(self, decisions: Sequence[Decision]) -> None:
         """Decide the same about the plain rows."""

@@ -1,0 +1,34 @@
+"""The center of a worker other than worker 0: it makes the same steps, and stores and reports nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gradstream.center.entries import Init, Lookup, Output, Payload, Pull, Push
+from gradstream.center.shard import Destination, Shard
+from gradstream.process.order import ProcessOrder
+from gradstream.process.store import open_store
+from gradstream.serverless.collective.vectors import TurnVectors
+from gradstream.shard_server.saving.resumed_shard import resumed_shard
+from gradstream.wire.transport.layout import Layout
+from gradstream.wire.transport.messages import Header
+
+
+class CopiedShard:
+    def __init__(self, order: ProcessOrder, folder: Path, layout: Layout, vectors: TurnVectors, destination: Destination) -> None:
+        """`folder` gets copies of the files that this attempt resumes from. `destination`: see `Shard.handle`."""
+        self._layout, self._vectors, self._destination = layout, vectors, destination
+        self.shard = Shard(order.spec)
+        if resumed := resumed_shard(open_store(order.store, order), order.spec.shards, 0, folder):
+            self.shard.load(resumed.state, parameters=resumed.layout.pieces(0))
+
+    def handle_entry(self, position: str, header: Header) -> Output:
+        """Handle the next entry of the log. Raises: PlaneLost: another worker is gone. ProtocolError."""
+        entry, payload = header.entry, None
+        if isinstance(entry, Init | Push) and self.shard.is_news(entry):
+            payload = self._vectors.payload_of(entry)._replace(passes_over=header.passes_over)
+        if isinstance(entry, Init) and payload:
+            payload = payload._replace(parameters=self._layout.pieces(0))
+        if isinstance(entry, Pull | Lookup):
+            payload = Payload(self._vectors.out[:0])
+        return self.shard.handle(entry, payload, self._destination)

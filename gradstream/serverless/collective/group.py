@@ -1,0 +1,123 @@
+"""The process group of a job's workers over gloo, as the turns of a job without servers need it."""
+
+from __future__ import annotations
+
+import struct
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any
+
+import torch
+from redis import Redis
+from torch import Tensor
+from torch._C._distributed_c10d import ProcessGroupGloo, Work
+
+from gradstream.errors import PlaneLost
+from gradstream.process.exits import UserError
+from gradstream.process.order import PlaneAccess
+from gradstream.serverless.barrier import LOOK_INTERVAL
+from gradstream.serverless.collective.meeting import RedisStore, meet
+
+_CONNECT_TIMEOUT = timedelta(seconds=60)
+"""Time for connecting workers, all of which are there."""
+_LONGEST_WAIT = timedelta(days=30)
+"""Gloo's own bound of a wait for another worker, whose mini-batch may take as long. `look` ends the wait with the attempt."""
+_END_TIMEOUT = 30.0
+"""Seconds for which a worker whose connection broke waits for the end of the attempt, so that its cause is the one that counts."""
+_SHORT = 4096
+"""Bytes of a message that one collective brings; longer ones take another."""
+_Gloo: Any = ProcessGroupGloo
+"""Torch's stubs lack much of it."""
+_LENGTH = struct.Struct("<Q")
+
+
+class GlooGroup:
+    """All workers call its methods in the same order. A method that waits raises what `look` raises, and PlaneLost when another
+    worker is gone."""
+
+    def __init__(self, redis: Redis, access: PlaneAccess, j: str, rank: int, count: int, look: Callable[[float], None]) -> None:
+        """Wait until every worker is there. `access`: to the Redis with the attempt's log. `look`: see `RedisStore`.
+
+        Raises: UserError: the others cannot reach this machine, or this one them."""
+        self._rank, self._count, self._look = rank, count, look
+        self.nbytes = 0
+        """Bytes that this worker has sent, as much as it has received."""
+        self._gloo = self._connect(redis, access, j) if count > 1 else None
+
+    def _connect(self, redis: Redis, access: PlaneAccess, j: str) -> Any:
+        store = RedisStore(redis, j, self._look)
+        address = meet(store, access, self._rank, self._count)
+        options = _Gloo._Options()
+        options._timeout = _CONNECT_TIMEOUT
+        options._devices = [_Gloo.create_device(hostname=address)]
+        try:
+            gloo = _Gloo(store, self._rank, self._count, options)
+        except RuntimeError as error:
+            self._wait_for_end(_END_TIMEOUT)
+            raise UserError(
+                f"roles.server.collective: gloo could not connect worker {self._rank} at {address} with the others; let their machines "
+                f"connect to each other at any port, or set roles.server.count: 1 ({error})"
+            ) from None
+        gloo._set_default_timeout(_LONGEST_WAIT)
+        return gloo
+
+    def gather(self, message: bytes) -> list[bytes]:
+        """Return the message of every worker, in rank order."""
+        if self._gloo is None:
+            return [message]
+        space = _SHORT - _LENGTH.size
+        rows = self._gather_rows(_LENGTH.pack(len(message)) + message[:space], _SHORT)
+        lengths = [_LENGTH.unpack_from(row)[0] for row in rows]
+        found = [row[_LENGTH.size : _LENGTH.size + length] for row, length in zip(rows, lengths, strict=True)]
+        if (longest := max(lengths)) > space:
+            rest = self._gather_rows(message[space:], longest - space)
+            found = [(head + tail)[:length] for head, tail, length in zip(found, rest, lengths, strict=True)]
+        return found
+
+    def _gather_rows(self, data: bytes, nbytes: int) -> list[bytes]:
+        assert self._gloo is not None
+        mine = torch.frombuffer(bytearray(data.ljust(nbytes, b"\0")), dtype=torch.uint8)
+        rows = [torch.empty_like(mine) for _ in range(self._count)]
+        self._wait(self._gloo.allgather([rows], [mine]))
+        self.nbytes += nbytes * (self._count - 1)
+        return [row.numpy().tobytes() for row in rows]
+
+    def add_up(self, x: Tensor) -> None:
+        """Replace `x` by the sum over all workers, with the same bits for each."""
+        if self._gloo is not None:
+            self._wait(self._gloo.allreduce([x]))
+            self.nbytes += 2 * x.nbytes * (self._count - 1) // self._count
+
+    def broadcast(self, x: Tensor, root: int) -> None:
+        """Replace `x` by that of the worker `root`."""
+        if self._gloo is not None:
+            self._wait(self._gloo.broadcast(x, root))
+            self.nbytes += x.nbytes
+
+    def close(self) -> None:
+        """Disconnect once every worker has come here, or is gone: one that is slower may still read from a connection."""
+        if self._gloo is not None:
+            with suppress(PlaneLost):
+                self._wait(self._gloo.barrier(), end_timeout=0.0)
+
+    def _wait(self, work: Work, end_timeout: float = _END_TIMEOUT) -> None:
+        began = time.monotonic()
+        while True:
+            over = work.is_completed()
+            try:
+                work.wait(timedelta(seconds=LOOK_INTERVAL))
+                return
+            except RuntimeError as error:  # too long, or its own
+                if over:
+                    self._wait_for_end(end_timeout)
+                    raise PlaneLost(f"the connection to another worker broke: {error}") from error
+            self._look(time.monotonic() - began)
+
+    def _wait_for_end(self, timeout: float) -> None:
+        """Wait for the end of the attempt, which a lost worker brings. Raises: what `look` raises then."""
+        began = time.monotonic()
+        while (waited := time.monotonic() - began) < timeout:
+            self._look(waited)
+            time.sleep(LOOK_INTERVAL)

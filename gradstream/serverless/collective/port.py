@@ -1,0 +1,201 @@
+"""The port of a worker in a job without servers whose workers may be on several machines. It also holds the whole center.
+
+    a turn:   the workers gather the entries of all;
+              each handles the entries from outside, then those of the workers in rank order, on its own center;
+              where a round closes, one allreduce brings each the mean of the pushes, and all make the same step
+
+A turn takes place when every worker waits for a response, as in `gradstream.serverless.port`. The decisions are those of a job with
+servers; the mean is rounded in another order. Worker 0 reads the entries from outside, stores checkpoints and serves evaluators.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import torch
+from msgspec.structs import replace
+from torch import Tensor
+
+from gradstream import metrics
+from gradstream.center.entries import Buffers, Entry, Payload, Response
+from gradstream.codecs.coding import Residual
+from gradstream.errors import PlaneLost
+from gradstream.process.order import ProcessOrder, label
+from gradstream.serverless.barrier import LOOK_INTERVAL
+from gradstream.serverless.collective.copied_shard import CopiedShard
+from gradstream.serverless.collective.group import GlooGroup
+from gradstream.serverless.collective.mailbox import CollectiveMailbox
+from gradstream.serverless.collective.vectors import TurnVectors, pack_buffers
+from gradstream.serverless.outgoing import OutgoingEntries
+from gradstream.serverless.outside import OutsideEntries
+from gradstream.shard_server.hosted_shard import HostedShard
+from gradstream.shard_server.settings import ServerSettings
+from gradstream.wire.redis import keys
+from gradstream.wire.redis.client import connect, retry
+from gradstream.wire.redis.routes import Routes
+from gradstream.wire.telemetry.reporter import Reporter
+from gradstream.wire.transport.layout import Layout
+from gradstream.wire.transport.messages import Header
+from gradstream.wire.transport.retransmissions import Retransmissions
+
+
+class WorkerTurn(msgspec.Struct, frozen=True, array_like=True):
+    """The part of one worker in a turn."""
+
+    entries: list[bytes]
+    """Packed headers."""
+    outside: list[bytes] = []
+    """From worker 0: headers that others have written into the log."""
+    buffers: bytes = b""
+    """Those of its push, packed."""
+
+
+_encode, _decode = msgspec.msgpack.Encoder().encode, msgspec.msgpack.Decoder(WorkerTurn).decode
+
+
+class CollectivePort:
+    """A `gradstream.train.port.Port`. Where a worker's training ends, `serve` goes on until the job is over.
+
+    Worker 0 reports for its shard under the name of server 0, so that metrics read alike with servers and without."""
+
+    can_send_ahead = False
+    shares = True
+
+    def __init__(
+        self,
+        order: ProcessOrder,
+        folder: Path,
+        layout: Layout,
+        settings: ServerSettings,
+        on_wait: Callable[[float], None] = lambda seconds: None,
+    ) -> None:
+        """Wait until every worker has built its model.
+
+        Raises: UserError: the others cannot reach this machine. PlaneLost: the attempt is over."""
+        self._layout, self._on_wait = layout, on_wait
+        self._rank, self._j, self._count = order.rank, order.plane_id, order.spec.roles.worker.count
+        routes = Routes(order.plane, order.plane_id)
+        self._redis = connect(routes.home.url, user=routes.home.user, password=routes.home.password)
+        self._inbox, self._buffers = deque[Response](), b""
+        self._turn, self._told_bytes = 0, 0
+        self._is_idle = False
+        """The last turn had no entry."""
+        self._outside: OutsideEntries | None = None
+        self._group = GlooGroup(self._redis, routes.home, self._j, self._rank, self._count, self._look)
+        self._vectors = TurnVectors(self._group, self._rank, layout)
+        self._center = torch.zeros_like(self._vectors.out) if order.spec.strategy.leaves_theta else None
+        self._outgoing = OutgoingEntries(self._rank, order.spec.codec, layout, self._vectors.out, self._put_buffers)
+        self._hosted = self._host(order, folder, settings, routes) if self._rank == 0 else None
+        self._holder = self._hosted or CopiedShard(order, folder, layout, self._vectors, self._destination)
+        self.shard = self._holder.shard
+        self._vectors.note_whole(self.shard.gate.pending)
+
+    def _host(self, order: ProcessOrder, folder: Path, settings: ServerSettings, routes: Routes) -> HostedShard:
+        self._outside = OutsideEntries(routes.home, self._j, settings, self._redis)
+        self._reporter = reporter = Reporter(order.plane, self._j, f"{label('server', 0)}.{order.incarnation}")
+        retransmissions = Retransmissions(lambda count: reporter.point(metrics.RETRANSMISSIONS, count, rank=0))
+        given = self._redis, routes, order, settings, retransmissions
+        mailbox = CollectiveMailbox(*given, self._vectors, self._destination)
+        mailbox.layout = self._layout
+        return HostedShard(order, folder, reporter, settings, mailbox)
+
+    @property
+    def out(self) -> Tensor:
+        return self._vectors.out
+
+    @property
+    def centers(self) -> list[Tensor]:
+        """The one vector into which centers arrive, where the worker does not change it; else they are the shard's own."""
+        return [] if self._center is None else [self._center]
+
+    def _destination(self, response: Response) -> Tensor | None:
+        return self._center if response.rank == self._rank else None
+
+    def _put_buffers(self, buffers: Buffers | None) -> None:
+        self._buffers = pack_buffers(buffers)
+
+    def send(self, entry: Entry, payload: Payload | None = None, residual: Residual | None = None) -> None:
+        """Keep an entry for the next turn."""
+        self._outgoing.add(entry, payload, residual)
+
+    def send_ahead(self, seq: int, x: Tensor, start: int) -> None:
+        """Nothing goes ahead: the workers have to agree first on whose pushes count."""
+
+    def receive(self) -> Response:
+        while not self._inbox:
+            self._take_turn()
+        return self._inbox.popleft()
+
+    def receive_within(self, seconds: float) -> Response | None:
+        """Return the next response; None if none came in so many seconds, or later if the others take longer for their turn."""
+        began = time.monotonic()
+        while not self._inbox and time.monotonic() - began < seconds:
+            self._take_turn()
+        return self._inbox.popleft() if self._inbox else None
+
+    def serve(self) -> None:
+        """Take turns until the job is over and its files are stored. Raises: Unavailable, PlaneLost among them."""
+        while not self.shard.ended:
+            self._take_turn()
+        self._group.close()
+        if self._hosted and self._outside:
+            self._outside.close()
+            self._hosted.report.now()
+            self._hosted.finish()
+            self._reporter.close()
+
+    def _take_turn(self) -> None:
+        outside = self._outside.take(LOOK_INTERVAL if self._is_idle and not self._outgoing else 0.0) if self._outside else []
+        self._turn += 1
+        given, self._buffers = WorkerTurn(self._outgoing.take(), outside, self._buffers), b""
+        found = [_decode(packed) for packed in self._group.gather(_encode(given))]
+        self._vectors.begin_turn({rank: one.buffers for rank, one in enumerate(found)})
+        entries = found[0].outside + [entry for one in found for entry in one.entries]
+        self._is_idle = not entries
+        for number, packed in enumerate(entries):
+            self._handle(f"{self._turn}-{number}", packed, len(entries) - number - 1)
+        self._vectors.complete(self.shard.gate.pending)
+        if self._hosted:
+            self._hosted.copy_pieces()
+            if self._is_idle:
+                self._hosted.report.idle()
+
+    def _handle(self, position: str, packed: bytes, queued: int) -> None:
+        began = time.perf_counter()
+        header = Header.unpack(packed)
+        assert header is not None, "the entry that creates the log is left out"
+        if self.shard.center:
+            self.shard.center.find_mean = self._vectors.find_mean
+        output = self._holder.handle_entry(position, header)
+        self._inbox.extend(self._arrived(response) for response in output.responses if response.rank == self._rank)
+        if self._hosted and self._outside:
+            self._outside.note_accounts(self._hosted.changed_accounts(header.entry, output))
+            self._hosted.report.handled(time.perf_counter() - began, queued)
+
+    def _arrived(self, response: Response) -> Response:
+        if self._center is None or response.payload is None:
+            return response
+        return replace(response, payload=Payload(self._center, response.payload.buffers))
+
+    def _look(self, waited: float) -> None:
+        """Raises: PlaneLost: the attempt is over."""
+        if self._outside:
+            self._outside.check()
+        if not retry(lambda: self._redis.exists(keys.log(self._j)), what="looking for the log"):
+            raise PlaneLost("the log of this attempt is gone")
+        self._on_wait(waited)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of a whole vector with its buffers."""
+        return self._layout.nbytes(0)
+
+    def take_traffic(self) -> tuple[int, int, int]:
+        """Return the bytes sent, before and after coding, and received since the last call. An allreduce receives as much as it
+        sends."""
+        sent, self._told_bytes = self._group.nbytes - self._told_bytes, self._group.nbytes
+        return sent, sent, sent

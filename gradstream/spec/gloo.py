@@ -1,0 +1,21 @@
+"""Limits of jobs without servers whose workers combine pushes by gloo, perhaps across machines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gradstream.spec.job import JobSpec
+
+
+def gloo_obstacle(spec: JobSpec) -> str | None:
+    """Return what keeps the workers from combining pushes by gloo; None: nothing. The gate is bsp without quorum."""
+    if not spec.strategy.applies_mean:
+        return f"gloo brings each worker the mean of the pushes only, and '{spec.strategy.name}' needs each of them"
+    if spec.codec.lossy or spec.pull_codec.lossy:
+        return "gloo sums whole vectors, so a codec would round them and save no traffic (codec and pull_codec: raw lift this)"
+    if spec.one_holder:
+        return "with on_worker_loss: continue, worker 0 holds the model in shared memory (on_worker_loss: restart lifts this)"
+    if spec.network == "platform":
+        return "gloo connects the workers, which network: platform cuts off from each other (network: internet lifts this)"
+    return None
