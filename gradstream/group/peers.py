@@ -7,15 +7,13 @@ import multiprocessing
 import os
 import select
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from multiprocessing import connection
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
-
-from torch import Tensor
 
 from gradstream.errors import GradstreamError
 from gradstream.group.peer import Failed, PeerName, PeerProblem, serve
@@ -55,19 +53,19 @@ class Peers:
     def __init__(
         self,
         problem: PeerProblem,
-        gradients: Sequence[Tensor],
+        count: int,
         spec: JobSpec,
         label: str,
         rank: int,
         folder: Path | None = None,
     ) -> None:
-        """Fork one for each of `gradients`, where it leaves what it computes. `problem`: each gets it with its own copy of all
-        memory but that of a `GroupMemory`.
+        """Fork them. `count`: processes of the group, with its lead. `problem`: each peer gets it with its own copy of all memory
+        but that of a `GroupMemory`.
 
         Call it in the main thread, since they end with the thread that forked them, and before torch has computed with several
         threads here: a child cannot use those. Raises: OSError."""
         context = multiprocessing.get_context("fork")
-        self.count = 1 + len(gradients)
+        self.count = count
         """Processes of the group, with its lead."""
         self._label, self._folder, self._pipes, self._processes = label, folder, list[Connection](), list[Any]()
         self._output = LabelledOutput()
@@ -77,11 +75,11 @@ class Peers:
         """The lead waits for the others."""
         self.wait_seconds = 0.0
         """Spent waiting for peers within steps, since it was last set to 0."""
-        for number, gradient in enumerate(gradients, 1):
+        for number in range(1, count):
             here, there = context.Pipe()
             ends = self._output.add(f"[peer {number}] ")
             begin = partial(self._output.begin_child, ends)
-            args = PeerName(number, label, rank, folder), problem, gradient, spec, there, os.getpid(), begin
+            args = PeerName(number, label, rank, folder), problem, spec, there, os.getpid(), begin
             process = context.Process(target=serve, args=args, name=f"peer-{number}", daemon=True)
             process.start()
             there.close()
@@ -116,8 +114,8 @@ class Peers:
             self._take_early(began)
         return self._early.pop(number)
 
-    def receive(self, pipe: Connection, number: int = 1) -> Any:
-        """Return the next value from a pipe to a peer. Raises: PeerLost; UserError of any peer."""
+    def receive(self, pipe: Connection, number: int) -> Any:
+        """Return the next value from a pipe to the peer with this number. Raises: PeerLost; UserError of any peer."""
         began = time.monotonic()
         while not self._take_early(began, pipe):
             pass
