@@ -47,6 +47,7 @@ from gradstream.model.usercode import UserCode
 from gradstream.process.begin import seed_of
 from gradstream.process.exits import UserError
 from gradstream.process.naming import name_process
+from gradstream.process.watchdogs.stacks import StackDump
 from gradstream.process.watchdogs.step import step_watchdog
 from gradstream.process.zygote.launch import die_with_parent
 from gradstream.spec import JobSpec
@@ -168,7 +169,9 @@ class PeerName(NamedTuple):
     rank: int
     """Rank of its worker."""
     folder: Path | None
-    """That of its worker's process; None: its steps are not watched."""
+    """That of its worker's process."""
+    dump: StackDump | None
+    """None: its steps are not watched."""
 
 
 def serve(peer: PeerName, problem: PeerProblem, spec: JobSpec, pipe: Connection, lead: int, begin: Callable[[], None]) -> None:
@@ -191,10 +194,10 @@ def serve(peer: PeerName, problem: PeerProblem, spec: JobSpec, pipe: Connection,
 
 
 def _watched(peer: PeerName, problem: PeerProblem, spec: JobSpec) -> AbstractContextManager[None]:
-    if peer.folder is None:
+    if peer.folder is None or peer.dump is None:
         return nullcontext()
     timeout = spec.roles.worker.step_timeout
-    return step_watchdog(peer.folder, timeout, lambda: problem.answered, waits=lambda: problem.is_waiting)
+    return step_watchdog(peer.folder, timeout, lambda: problem.answered, waits=lambda: problem.is_waiting, dump=peer.dump)
 
 
 def _answer(peer: PeerName, problem: PeerProblem, request: Request, pipe: Connection) -> None:
