@@ -27,7 +27,6 @@ from torch import Tensor, nn
 from torch.utils.data import TensorDataset
 
 from gradstream import Workload
-from gradstream.group.kinds import kind_of_group
 from gradstream.group.memory import shared_vector
 from gradstream.group.problem import GroupProblem
 from gradstream.input.data import Batches
@@ -98,7 +97,7 @@ def train(spec: JobSpec, rounds: int) -> None:
     grouped = spec.roles.worker.group.peers > 1
     make_theta = shared_vector if grouped else None
     batches, flat = Batches(code.dataset("train"), spec, 0), FlatModel(code.model(), torch.device("cpu"), make_theta=make_theta)
-    problem = kind_of_group(spec)(code, flat, batches, spec) if grouped else ModelProblem(code, flat, batches, spec.at_once)
+    problem = GroupProblem(code, flat, batches, spec) if grouped else ModelProblem(code, flat, batches, spec.at_once)
     if isinstance(problem, GroupProblem):
         problem.start_peers(spec, "worker-0", 0)
     optimizer = WorkerModel(spec, problem).optimizer

@@ -19,7 +19,7 @@ from torch.utils.data import TensorDataset
 
 from gradstream import Workload
 from gradstream.group.memory import shared_vector
-from gradstream.group.stages.problem import StagesProblem
+from gradstream.group.problem import GroupProblem
 from gradstream.input.data import Batches
 from gradstream.model.flat_model import FlatModel
 from gradstream.model.problem import ModelProblem
@@ -65,7 +65,7 @@ def problem(spec: JobSpec) -> Any:
     batches, flat = Batches(code.dataset("train"), spec, 0), FlatModel(code.model(), torch.device("cpu"), make_theta=shared_vector)
     if spec.roles.worker.group.stages == 1:
         return ModelProblem(code, flat, batches, spec.at_once)
-    staged = StagesProblem(code, flat, batches, spec)
+    staged = GroupProblem(code, flat, batches, spec)
     staged.start_peers(spec, "worker-0", 0)
     return staged
 

@@ -18,7 +18,7 @@ from torch.utils.data import TensorDataset
 
 from gradstream import Workload
 from gradstream.group.memory import shared_vector
-from gradstream.group.tensor.problem import TensorProblem
+from gradstream.group.problem import GroupProblem
 from gradstream.input.data import Batches
 from gradstream.model.flat_model import FlatModel
 from gradstream.model.problem import ModelProblem
@@ -91,7 +91,7 @@ def problem(spec: JobSpec) -> Any:
     batches, flat = Batches(code.dataset("train"), spec, 0), FlatModel(code.model(), torch.device("cpu"), make_theta=shared_vector)
     if spec.roles.worker.group.peers == 1:
         return ModelProblem(code, flat, batches, spec.at_once)
-    split = TensorProblem(code, flat, batches, spec)
+    split = GroupProblem(code, flat, batches, spec)
     split.start_peers(spec, "worker-0", 0)
     return split
 
@@ -100,13 +100,15 @@ def compare(name: str, given: argparse.Namespace) -> None:
     batch = given.batch // 16 if name == "transformer" else given.batch
     one, split = (problem(job(name, given.width, batch, tensor)) for tensor in (1, given.tensor))
     seconds: dict[str, list[float]] = {"one process": [], "tensor": []}
+    exchanges = 0
     for position in range(given.rounds + 2):
+        exchanges = split.process.exchanged
         for kind, each in (("one process", one), ("tensor", split)):
             began = time.perf_counter()
             each.gradient(position)
             if position > 1:
                 seconds[kind].append(time.perf_counter() - began)
-    exchanges = split.exchanges_of_a_batch
+    exchanges = split.process.exchanged - exchanges
     split.close()
     alone, together = (1000 * min(times) for times in seconds.values())
     speedup = alone / together

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import torch
 
 from gradstream.center.entries import EVALUATOR, Buffers
-from gradstream.group.kinds import kind_of_group
 from gradstream.group.memory import shared_vector
+from gradstream.group.problem import GroupProblem
 from gradstream.hogwild.problem import HogwildProblem
 from gradstream.input.prefetch import Prefetched
 from gradstream.model.computing.scaled import problem_of
@@ -73,7 +73,7 @@ def flat_models(code: UserCode, order: ProcessOrder, folder: Path) -> list[FlatM
 def problem(code: UserCode, flats: list[FlatModel], batches: Prefetched, spec: JobSpec, rows: WorkingRows | None) -> ModelProblem:
     """Build the problem of a worker. Raises: InvalidWorkload: its threads or peers cannot share the model or the data."""
     if spec.roles.worker.group.peers > 1:
-        return kind_of_group(spec)(code, flats[0], batches, spec, rows)
+        return GroupProblem(code, flats[0], batches, spec, rows)
     if len(flats) == 1:
         return problem_of(code, flats[0], batches, spec, rows)
     return HogwildProblem(code, flats, batches, spec, rows)

@@ -1,24 +1,86 @@
-"""The kinds of groups, by the axis along which their peers differ."""
+"""The step of each process of a group, of the parts that its axes need."""
 
 from __future__ import annotations
 
-from gradstream.group.fsdp import FsdpProblem
-from gradstream.group.problem import GroupProblem
-from gradstream.group.stages.fsdp import StagesFsdpProblem
-from gradstream.group.stages.problem import StagesProblem
-from gradstream.group.stages.tensor import StagesTensorProblem
-from gradstream.group.tensor.fsdp import TensorFsdpProblem
-from gradstream.group.tensor.problem import TensorProblem
-from gradstream.spec import JobSpec
+from collections.abc import Callable
+from itertools import pairwise
+from typing import NamedTuple
+
+from gradstream.group.fsdp.buckets import BucketChain, buckets_of, buckets_of_members
+from gradstream.group.fsdp.sum_turn import SumTurn
+from gradstream.group.memory import GroupMemory
+from gradstream.group.mesh import PeerMesh, PeerPlace
+from gradstream.group.neighbour_pipe import NeighbourPipe, Receive
+from gradstream.group.pipes import GroupPipes, PlacePipes
+from gradstream.group.stages.bounds import stage_bounds
+from gradstream.group.stages.homes import buffer_owners, homes_of
+from gradstream.group.stages.pipeline import PipelineStage
+from gradstream.group.stages.stage import Stage
+from gradstream.group.step import ChainStep, ProcessStep, WholeStep
+from gradstream.group.tensor.exchange import PeerExchange
+from gradstream.group.tensor.plan import planned_modules
+from gradstream.group.tensor.split_model import SplitModel
+from gradstream.group.tensor.step import TensorStep
+from gradstream.model.flat_model import FlatModel
+from gradstream.model.usercode import UserCode, blaming
+from gradstream.process.begin import seed_of
 
 
-def kind_of_group(spec: JobSpec) -> type[GroupProblem]:
-    """Return the problem of a worker that is such a group."""
-    group = spec.roles.worker.group
-    if group.stages > 1:
-        if group.tensor > 1:
-            return StagesTensorProblem
-        return StagesFsdpProblem if group.fsdp > 1 else StagesProblem
-    if group.tensor > 1:
-        return TensorFsdpProblem if group.fsdp > 1 else TensorProblem
-    return FsdpProblem if group.fsdp > 1 else GroupProblem
+class PeerWaits(NamedTuple):
+    """How a process waits for others. Both raise if one of them has ended or failed."""
+
+    receive_from: Callable[[int], Receive]
+    """Returns what receives from the peer with this number."""
+    wait_for: Callable[[int], None]
+    """PeerWaits until something can be read from this file, in which other peers write."""
+
+
+class GroupModel:
+    """The model as all processes of a group know it, and the memory that they share. Made before they are forked."""
+
+    def __init__(self, code: UserCode, flat: FlatModel, mesh: PeerMesh) -> None:
+        """Raises: UserError, InvalidWorkload: a group cannot train this model."""
+        self.flat, self.mesh = flat, mesh
+        self.blocks = code.blocks(flat.model) if mesh.stages > 1 else []
+        with blaming("blocks()"):
+            sizes = [sum(p.numel() for p in block.parameters()) for block in self.blocks]
+            bounds = stage_bounds(sizes, mesh.stages) if self.blocks else [0, 0]
+        of_stages = [self.blocks[start:end] for start, end in pairwise(bounds)]
+        self.homes = homes_of(flat, of_stages)
+        self.owners = buffer_owners(flat, of_stages) if mesh.stages > 1 else None
+        self.memory = GroupMemory(flat, mesh, self.homes)
+        self.planned = planned_modules(code, flat, mesh.tensor) if mesh.tensor > 1 else []
+
+
+def become(model: GroupModel, pipes: GroupPipes, place: PeerPlace, seed: int, waits: PeerWaits) -> ProcessStep:
+    """Become the process at this place. `seed`: the same in all, for the micro-batches of stages."""
+    mesh, flat, ends = model.mesh, model.flat, pipes.become(place)
+    places = model.memory.places_at(place)
+    exchange = PeerExchange(ends.slots, place.tensor, waits.wait_for) if ends.slots else None
+    split = (
+        SplitModel(flat, model.planned, exchange) if exchange else None
+    )  # before stages change a block, which may be split itself
+    pipeline = _pipeline(model, ends, place, seed, waits) if mesh.stages > 1 else None
+    receive_turn = waits.receive_from(mesh.number_of(place._replace(fsdp=(place.fsdp or mesh.fsdp) - 1)))
+    if split and exchange:
+        turn = SumTurn(place.fsdp, mesh.fsdp, ends.turn, ends.next_turns, receive_turn)
+        return TensorStep(flat, places, pipeline, split, exchange, turn)
+    if ends.turn:
+        before, after = NeighbourPipe(ends.turn, receive_turn), NeighbourPipe(ends.next_turns[0], receive_turn)
+        at_home = [index for index, home in enumerate(model.homes) if home == place.stage]
+        away = [index for index, home in enumerate(model.homes) if home != place.stage]
+        of_members = [[*buckets_of(flat, at_home), *([away] if away else [])]] if pipeline else buckets_of_members(flat)
+        chain = BucketChain(flat.trained, places, of_members, before, after)
+        return ChainStep(flat, places, pipeline, chain, place.fsdp, mesh.fsdp)
+    return ProcessStep(flat, places, pipeline) if pipeline else WholeStep(flat, places, None)
+
+
+def _pipeline(model: GroupModel, ends: PlacePipes, place: PeerPlace, seed: int, waits: PeerWaits) -> PipelineStage:
+    mesh = model.mesh
+    neighbours = [
+        NeighbourPipe(end, waits.receive_from(mesh.number_of(place._replace(stage=stage)))) if end else None
+        for end, stage in ((ends.before, place.stage - 1), (ends.after, place.stage + 1))
+    ]
+    own_seed = seed_of(seed, "pipeline", place.replicate * mesh.fsdp + place.fsdp)
+    stage = Stage(model.blocks, place.stage, mesh.stages)
+    return PipelineStage(stage, place.stage, mesh.stages, neighbours[0], neighbours[1], own_seed)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from typing import Any
@@ -12,8 +11,6 @@ from typing import Any
 from gradstream.input import tensor_pipe
 
 Receive = Callable[[Connection], Any]
-Ring = Sequence[tuple[Connection, Connection]]
-"""A pipe from each process to the next one, and from the last to the first: the ends to read and to write."""
 
 
 class NeighbourPipe:
@@ -49,18 +46,3 @@ def _send_all(pipe: Connection, to_send: SimpleQueue[tensor_pipe.Packed | None])
             tensor_pipe.write(pipe, packed)
         except OSError:
             return  # the neighbour is gone, which whoever receives from it finds out
-
-
-def ring_of(count: int) -> Ring:
-    """Return the pipes of so many processes, which are forked later. Raises: OSError: too many files are open."""
-    return [multiprocessing.Pipe(duplex=False) for _ in range(count)]
-
-
-def neighbours_in(rings: Sequence[Ring], number: int, place: int, receive: Receive) -> tuple[NeighbourPipe, NeighbourPipe]:
-    """Become the process at this place of ring `number`, and return the pipes from the one before and to the next one. Closes the
-    ends of pipes that belong to others, so that the end of a neighbour shows."""
-    before, after = rings[number][place - 1][0], rings[number][place][1]
-    for end in (end for ring in rings for pair in ring for end in pair):
-        if end is not before and end is not after:
-            end.close()
-    return NeighbourPipe(before, receive), NeighbourPipe(after, receive)

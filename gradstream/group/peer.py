@@ -10,6 +10,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,15 +19,35 @@ import torch
 from torch import Tensor
 
 from gradstream.center.entries import Buffers
+from gradstream.group.fsdp.optimizer import OptimizerPart
+from gradstream.group.kinds import GroupModel, PeerWaits, become
+from gradstream.group.pipes import GroupPipes
 from gradstream.group.private_memory import PrivateMemory
-from gradstream.group.requests import LoadBuffers, LoadState, PeerUse, Request, TakeBuffers, TakeState, TakeUse, Train, Trained
+from gradstream.group.requests import (
+    Check,
+    LoadBuffers,
+    LoadState,
+    MakeOptimizer,
+    MakeStep,
+    PeerUse,
+    Request,
+    TakeBuffers,
+    TakeState,
+    TakeUse,
+    Train,
+    Trained,
+)
 from gradstream.input import randomness, tensor_pipe
+from gradstream.input.data import Batches
+from gradstream.input.prefetch import Prefetched
 from gradstream.model.computing.precision import scaled
 from gradstream.model.parts import Minibatch
 from gradstream.model.problem import ModelProblem, backward
+from gradstream.model.usercode import UserCode
 from gradstream.process.begin import seed_of
 from gradstream.process.exits import UserError
 from gradstream.process.naming import name_process
+from gradstream.process.watchdogs.stacks import StackDump
 from gradstream.process.watchdogs.step import step_watchdog
 from gradstream.process.zygote.launch import die_with_parent
 from gradstream.spec import JobSpec
@@ -44,28 +65,38 @@ class PeerProblem(ModelProblem):
 
     _memory_taken = PrivateMemory()
 
-    def become(self, number: int, gradient: Tensor) -> None:
-        """Be this peer from now on, which leaves its gradients in `gradient`, shape (size,)."""
-        self.gather_into(gradient, lambda: None, None)
+    def __init__(self, code: UserCode, batches: Batches | Prefetched, model: GroupModel, pipes: GroupPipes, seed: int) -> None:
+        """`seed`: see `become`."""
+        super().__init__(code, model.flat, batches)
+        self._model, self._pipes, self._seed = model, pipes, seed
+        self._optimizer: OptimizerPart | None = None
+
+    def become(self, number: int) -> None:
+        """Be this peer from now on."""
+        place = self._model.mesh.places()[number]
+        self._flat.gradient = self._model.memory.sums[place.replicate]
+        waits = PeerWaits(lambda _: self.receive, self.wait_for)
+        self._process = become(self._model, self._pipes, place, self._seed, waits)
+        self._train_step = partial(self._process.train_step, self._flat.model)
+
+    def stream_of(self, number: int) -> int:
+        """Return the number of the random numbers of a peer: those along tensor draw alike."""
+        return number // self._model.mesh.tensor
 
     def train(self, request: Train) -> Trained:
         """Leave the gradient of these parts. Raises: UserError."""
         began, self._waited = time.perf_counter(), 0.0
         self.hooks.enter_epoch(request.epoch)
+        self._process.begin(request.position, request.parts)
         loss = self._step(Minibatch(request.position, request.shares, 0), self._backward(request))
-        reached = self._gather()
+        left = self._process.leave()
         observed = self.take_observations()
         self._computed += time.perf_counter() - began - self._waited
         packed = observed.pack() if observed else ""
-        return Trained(loss, packed, self.logged.take_weighted(), reached, media=self.media.give_away())
+        return self._process.answer(Trained(loss, packed, self.logged.take_weighted(), left, self.media.give_away()))
 
     def _backward(self, request: Train) -> Callable[[Tensor], None]:
         return backward if request.scale is None else scaled(backward, request.scale)
-
-    def _gather(self) -> list[int] | None:
-        """Gather the gradient. Returns `Trained.reached`."""
-        self._flat.gather_gradient()
-        return None
 
     def receive(self, pipe: Connection) -> Any:
         """Receive from another peer. If it is gone, wait for the lead, which ends the whole group."""
@@ -112,7 +143,13 @@ class PeerProblem(ModelProblem):
                 return self.load(state)
             case TakeUse():
                 return self._take_use()
-        raise TypeError(f"a peer of this kind does not know {type(request).__name__}")
+            case Check(part):
+                return self._process.evaluate_once(part, self._code)
+            case MakeOptimizer():
+                self._optimizer = OptimizerPart(self._model.memory, request)
+                return None
+        assert self._optimizer, "the lead makes it first"
+        return self._optimizer.step(request) if isinstance(request, MakeStep) else self._optimizer.call(request)
 
 
 class Failed(Exception):
@@ -132,19 +169,20 @@ class PeerName(NamedTuple):
     rank: int
     """Rank of its worker."""
     folder: Path | None
-    """That of its worker's process; None: its steps are not watched."""
+    """That of its worker's process."""
+    dump: StackDump | None
+    """None: its steps are not watched."""
 
 
-def serve(
-    peer: PeerName, problem: PeerProblem, gradient: Tensor, spec: JobSpec, pipe: Connection, lead: int, begin: Callable[[], None]
-) -> None:
+def serve(peer: PeerName, problem: PeerProblem, spec: JobSpec, pipe: Connection, lead: int, begin: Callable[[], None]) -> None:
     """The course of a peer: it answers one request after the other until its lead has ended. `begin`: directs its output."""
     die_with_parent(lead, signal.SIGKILL)
     begin()
     name_process(f"{peer.label}/{peer.number}", spec.name)
     torch.set_num_threads(spec.roles.worker.threads)
-    randomness.seed(seed_of(spec.seed, f"peer {peer.number} of worker", peer.rank))
-    problem.become(peer.number, gradient)
+    if stream := problem.stream_of(peer.number):  # else this process goes on with a copy of the lead's
+        randomness.seed(seed_of(spec.seed, f"peer {stream} of worker", peer.rank))
+    problem.become(peer.number)
     with _watched(peer, problem, spec):
         while True:
             try:
@@ -156,10 +194,10 @@ def serve(
 
 
 def _watched(peer: PeerName, problem: PeerProblem, spec: JobSpec) -> AbstractContextManager[None]:
-    if peer.folder is None:
+    if peer.folder is None or peer.dump is None:
         return nullcontext()
     timeout = spec.roles.worker.step_timeout
-    return step_watchdog(peer.folder, timeout, lambda: problem.answered, waits=lambda: problem.is_waiting)
+    return step_watchdog(peer.folder, timeout, lambda: problem.answered, waits=lambda: problem.is_waiting, dump=peer.dump)
 
 
 def _answer(peer: PeerName, problem: PeerProblem, request: Request, pipe: Connection) -> None:

@@ -6,16 +6,15 @@ import logging
 import multiprocessing
 import os
 import select
+import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from multiprocessing import connection
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
-
-from torch import Tensor
 
 from gradstream.errors import GradstreamError
 from gradstream.group.peer import Failed, PeerName, PeerProblem, serve
@@ -24,6 +23,8 @@ from gradstream.input import tensor_pipe
 from gradstream.process import exits
 from gradstream.process.exits import EXIT_CODES, ExitReason, UserError
 from gradstream.process.labelled_output import LabelledOutput
+from gradstream.process.watchdogs.stacks import StackDump
+from gradstream.process.watchdogs.step import describe_hang
 from gradstream.spec import JobSpec
 
 log = logging.getLogger(__name__)
@@ -37,6 +38,8 @@ _SOON = 5
 """Milliseconds for which a wait looks at one file alone, which is quicker than to look at all peers."""
 _LAST_LINES_WITHIN = 1.0
 """Seconds until the last lines that peers wrote are in the log."""
+_ENDED_BY_FAULTHANDLER = 1
+"""Its exit code."""
 _ENDS_WITHIN = 5.0
 """Seconds that a peer whose pipe is closed may take to end."""
 
@@ -55,21 +58,23 @@ class Peers:
     def __init__(
         self,
         problem: PeerProblem,
-        gradients: Sequence[Tensor],
+        count: int,
         spec: JobSpec,
         label: str,
         rank: int,
         folder: Path | None = None,
     ) -> None:
-        """Fork one for each of `gradients`, where it leaves what it computes. `problem`: each gets it with its own copy of all
-        memory but that of a `GroupMemory`.
+        """Fork them. `count`: processes of the group, with its lead. `problem`: each peer gets it with its own copy of all memory
+        but that of a `GroupMemory`.
 
         Call it in the main thread, since they end with the thread that forked them, and before torch has computed with several
         threads here: a child cannot use those. Raises: OSError."""
         context = multiprocessing.get_context("fork")
-        self.count = 1 + len(gradients)
+        self.count = count
         """Processes of the group, with its lead."""
         self._label, self._folder, self._pipes, self._processes = label, folder, list[Connection](), list[Any]()
+        self._timeout = spec.roles.worker.step_timeout
+        self._dumps = [StackDump(folder) if folder and self._timeout else None for _ in range(1, count)]
         self._output = LabelledOutput()
         self._asked, self._early = set[int](), dict[int, Any]()
         """Peers that have not answered yet, and answers that came before they were asked for."""
@@ -77,11 +82,11 @@ class Peers:
         """The lead waits for the others."""
         self.wait_seconds = 0.0
         """Spent waiting for peers within steps, since it was last set to 0."""
-        for number, gradient in enumerate(gradients, 1):
+        for number in range(1, count):
             here, there = context.Pipe()
             ends = self._output.add(f"[peer {number}] ")
             begin = partial(self._output.begin_child, ends)
-            args = PeerName(number, label, rank, folder), problem, gradient, spec, there, os.getpid(), begin
+            args = PeerName(number, label, rank, folder, self._dumps[number - 1]), problem, spec, there, os.getpid(), begin
             process = context.Process(target=serve, args=args, name=f"peer-{number}", daemon=True)
             process.start()
             there.close()
@@ -116,8 +121,8 @@ class Peers:
             self._take_early(began)
         return self._early.pop(number)
 
-    def receive(self, pipe: Connection, number: int = 1) -> Any:
-        """Return the next value from a pipe to a peer. Raises: PeerLost; UserError of any peer."""
+    def receive(self, pipe: Connection, number: int) -> Any:
+        """Return the next value from a pipe to the peer with this number. Raises: PeerLost; UserError of any peer."""
         began = time.monotonic()
         while not self._take_early(began, pipe):
             pass
@@ -195,8 +200,19 @@ class Peers:
             said = exits.read(self._folder, code)
             if said.reason is ExitReason.HUNG:
                 return PeerHung(f"peer {number} of {self._label}: {said.message}")
+        if code == _ENDED_BY_FAULTHANDLER and (hung := self._without_threads(number)):
+            return hung
         how = f"killed by signal {-code}" if code is not None and code < 0 else f"exit code {code}"
         return PeerLost(f"peer {number} of {self._label} has ended ({how}), and with it the whole worker")
+
+    def _without_threads(self, number: int) -> PeerHung | None:
+        """Return the end of a peer whose user code let no other thread run, and so not its watchdog; None: it was another end."""
+        dump, folder, timeout = self._dumps[number - 1], self._folder, self._timeout
+        if not (dump and folder and timeout and (stacks := dump.read())):
+            return None
+        sys.stderr.write("".join(f"[peer {number}] {line}" for line in stacks.splitlines(keepends=True)))
+        said = describe_hang(dump.find_running(), folder, timeout, ", and let no other thread run")
+        return PeerHung(f"peer {number} of {self._label}: {said}")
 
     def close(self) -> None:
         """End them."""
@@ -205,3 +221,6 @@ class Peers:
         for process in self._processes:
             process.join(_ENDS_WITHIN)
         self._output.drain(_LAST_LINES_WITHIN)
+        for dump in self._dumps:
+            if dump:
+                dump.close()

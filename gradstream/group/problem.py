@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,16 @@ from torch import Tensor
 
 from gradstream.center.entries import Buffers
 from gradstream.errors import InvalidWorkload
-from gradstream.group.memory import GroupMemory
+from gradstream.group.check import check_together
+from gradstream.group.fsdp.optimizer import GroupOptimizer
+from gradstream.group.gradient_sum import GradientSum
+from gradstream.group.kinds import GroupModel, PeerWaits, become
+from gradstream.group.mesh import PeerMesh
 from gradstream.group.peer import PeerProblem
 from gradstream.group.peers import Peers
+from gradstream.group.pipes import GroupPipes
 from gradstream.group.requests import LoadBuffers, LoadState, PeerUse, TakeBuffers, TakeState, TakeUse, Train, Trained
+from gradstream.group.stages.homes import of_owners
 from gradstream.input.data import Batches
 from gradstream.input.prefetch import Prefetched
 from gradstream.model.computing.precision import loss_scale
@@ -24,35 +31,36 @@ from gradstream.model.parts import MicroBatch, Minibatch
 from gradstream.model.problem import ModelProblem, backward
 from gradstream.model.usercode import UserCode
 from gradstream.observations.histograms import Observations
+from gradstream.optim.flat import FlatOptimizer, VectorOptimizer
+from gradstream.optim.spec import Optimizer
+from gradstream.process.begin import seed_of
 from gradstream.spec import JobSpec
 from gradstream.train.problem import Gradient
 
 
 class GroupProblem(ModelProblem):
-    """The lead's. It takes mini-batches, shares them out, and adds the gradients up in the order of the peers, so that two peers
-    give the bits of `accumulate: 2`. Theta stays where all peers see it."""
+    """The lead's. It takes mini-batches, shares them out, and puts the gradient together of what all peers have left. Theta stays
+    where all peers see it."""
 
     stays_in_place = True
-    _shared_vectors: int | None = None
-    """Vectors that the processes share beside theta; None: one for each peer but the lead, which leaves its gradient there."""
-    _alike = 1
-    """Peers one behind another that have the same buffers and random numbers: the first one's state is that of all."""
 
     def __init__(
         self, code: UserCode, flat: FlatModel, batches: Batches | Prefetched, spec: JobSpec, rows: object | None = None
     ) -> None:
-        """Raises: InvalidWorkload: a group cannot train this model."""
+        """Raises: UserError; InvalidWorkload: a group cannot train this model."""
         if rows is not None:
             raise InvalidWorkload(
                 "roles.worker.group: the model has embedding tables, whose rows one process of a worker looks up; remove group and "
                 "raise roles.worker.count"
             )
         super().__init__(code, flat, batches, spec.at_once)
-        self._count = spec.roles.worker.group.peers
-        vectors = self._count - 1 if self._shared_vectors is None else self._shared_vectors
         assert flat.is_inherited, "peers see theta: the model was made with shared_vector"
-        self._memory = GroupMemory(flat.theta, vectors)
+        self._mesh = PeerMesh.of(spec.roles.worker.group)
+        self._model = GroupModel(code, flat, self._mesh)
+        self._sum = GradientSum(flat, self._mesh, self._model.memory, self._model.homes)
         self._peers: Peers | None = None
+        self._checked = self._mesh.stages == self._mesh.tensor == 1
+        """The group has computed the loss of the whole model."""
         self.scale = loss_scale(spec)
         self._skips = spec.strategy.descends == "worker"
         self.overflowed = False
@@ -60,8 +68,14 @@ class GroupProblem(ModelProblem):
 
     def start_peers(self, spec: JobSpec, label: str, rank: int, folder: Path | None = None) -> None:
         """Fork the other peers. `label`, `rank`, `folder`: of the worker. See `Peers`. Raises: OSError."""
-        problem = PeerProblem(self._code, self._flat, self._batches)
-        self._peers = Peers(problem, self._memory.vectors, spec, label, rank, folder)
+        pipes, seed = GroupPipes(self._mesh), seed_of(spec.seed, "stages of worker", rank)
+        problem = PeerProblem(self._code, self._batches, self._model, pipes, seed)
+        self._peers = peers = Peers(problem, spec.roles.worker.group.peers, spec, label, rank, folder)
+        waits = PeerWaits(lambda number: partial(peers.receive, number=number), peers.wait_for)
+        self.process = become(self._model, pipes, self._mesh.places()[0], seed, waits)
+        self._train_step = partial(self.process.train_step, self._flat.model)
+        if not self._mesh.only_replicates:
+            self._flat.gradient = self._model.memory.sums[0]
         torch.set_num_threads(spec.roles.worker.threads)
 
     @property
@@ -73,6 +87,7 @@ class GroupProblem(ModelProblem):
         """End the other peers."""
         if self._peers:
             self._peers.close()
+            self.process.close()
 
     def take_peer_wait(self) -> float:
         """Return the seconds spent waiting for the other peers since the last call."""
@@ -89,53 +104,43 @@ class GroupProblem(ModelProblem):
         return self._peers
 
     def gradient_of(self, taken: Minibatch) -> Gradient:
+        if not self._checked:
+            check_together(self.process, self._others, self._mesh, taken.shares[0].batch, self._code)
+            self._checked = True
         own, working = self._ask_to_train(taken)
         loss = self._step(own, self._backward())
         self._wait_for_push()
-        gradient = self._gather_own()
+        self._sum.begin()
+        self._sum.note(0, self.process.leave())
         for number in working:
             trained = self._take_answer(number)
             loss += trained.loss
-            self._add(gradient, number, trained)
-        self._finish(gradient)
-        return Gradient(gradient, loss, taken.examples)
+            self._sum.note(number, trained.left)
+        return Gradient(self._finished(self._sum.finish()), loss, taken.examples)
 
     def _ask_to_train(self, taken: Minibatch) -> tuple[Minibatch, list[int]]:
         """Let the other peers train their parts of a mini-batch. Returns the lead's, and the peers that have some."""
-        own, *others = self._share_out(taken.shares)
-        working = [number for number, shares in enumerate(others, 1) if shares]
+        own, *others = shares_of(taken.shares, self._mesh)
+        working = [number for number, (shares, _) in enumerate(others, 1) if shares]
         scale = self.scale.value if self.scale else None
         for number in working:
-            self._others.ask(number, Train(taken.position, self._pass, others[number - 1], scale, len(taken.shares)))
-        return taken._replace(shares=own), working
+            shares, parts = others[number - 1]
+            self._others.ask(number, Train(taken.position, self._pass, shares, scale, parts))
+        shares, parts = own
+        self.process.begin(taken.position, parts)
+        return taken._replace(shares=shares), working
 
     def _backward(self) -> Callable[[Tensor], None]:
         return self.scale.scaling(backward) if self.scale else backward
 
-    def _gather_own(self) -> Tensor:
-        """Return a vector with the gradient of the lead's parts, to which those of the others are added."""
-        return self._flat.gather_gradient()
-
-    def _share_out(self, shares: list[MicroBatch]) -> list[list[MicroBatch]]:
-        """Return the parts of a mini-batch that each peer computes."""
-        return share_out(shares, self._count)
-
-    def _add(self, gradient: Tensor, number: int, trained: Trained) -> None:
-        """Add the gradient of a peer. `trained`: its answer."""
-        gradient += self._memory.vectors[number - 1]
-
-    def _finish(self, gradient: Tensor) -> None:
-        """Make the sum of all peers the gradient of the mini-batch. It says whether a peer overflowed, so all decide alike."""
-        if not self.scale:
-            return
-        self.overflowed = not self.scale.unscale_gradients([gradient])
-        if self.overflowed and self._skips:
-            gradient.zero_()
-
-    def _sent_from(self, gradient: Tensor) -> Tensor:
-        """Return the gradient, which the processes share, where it is sent from if it is pushed as it is."""
+    def _finished(self, gradient: Tensor) -> Tensor:
+        """Return the gradient of the mini-batch where it is sent from, if it is pushed as it is. The sum says whether a peer has
+        overflowed, so all decide alike."""
+        if self.scale:
+            self.overflowed = not self.scale.unscale_gradients([gradient])
+            if self.overflowed and self._skips:
+                gradient.zero_()
         if self._flat.gradient is not gradient:
-            self._wait_for_push()
             self._flat.gradient.copy_(gradient)
         return self._flat.gradient
 
@@ -158,19 +163,35 @@ class GroupProblem(ModelProblem):
     def gather_into(self, out: Tensor, wait_for_push: Callable[[], None], send_ahead: Callable[[int], None] | None) -> None:
         super().gather_into(out, wait_for_push, None)  # until the peers' gradients are added, no part of the sum is final
 
+    def make_optimizer(self, rule: Optimizer, lr: float) -> VectorOptimizer:
+        """Return the optimizer of the worker. With fsdp, the processes share out its state. Plain steps keep none: the lead makes
+        them alone."""
+        is_plain = rule.is_plain and rule.clip_norm is None
+        if self._mesh.fsdp == 1 or is_plain:
+            return FlatOptimizer(self._flat.theta, rule, lr, parameters=self.parameters)
+        return GroupOptimizer(self._others, rule, lr, self._model.memory, self.parameters)
+
     def buffers(self) -> Buffers | None:
-        """Return the mean over the peers. See `mean_of`."""
+        """Return each buffer as the stage has it that computes it: the mean over the others. See `mean_of`."""
         own = self._flat.buffers()
-        if own is None or self._count == self._alike:
-            return own
-        return mean_of([own, *self._ask_others(TakeBuffers())])
+        if own is None:
+            return None
+        found = [own, *self._ask_others(TakeBuffers())]
+        if owners := self._model.owners:
+            stages = self._mesh.stages
+            found = [of_owners(found[start : start + stages], owners) for start in range(0, len(found), stages)]
+        return mean_of(found) if len(found) > 1 else found[0]
 
     def load_buffers(self, buffers: Buffers) -> None:
         super().load_buffers(buffers)
         self._others.ask_all(LoadBuffers(*buffers))
 
     def state(self) -> dict[str, Any]:
+        """The state for a checkpoint. With stages, buffers stand in it once, so that a group of another shape can take them."""
         state = {**super().state(), "peers": self._ask_others(TakeState())}
+        if self._mesh.stages > 1:
+            buffers = self.buffers()
+            state = {**state, "buffers": tuple(buffers) if buffers else None, "peers": without_buffers(state["peers"])}
         return state | ({"loss_scale": self.scale.state()} if self.scale else {})
 
     def load(self, state: dict[str, Any]) -> None:
@@ -178,15 +199,15 @@ class GroupProblem(ModelProblem):
         super().load(state)
         if self.scale and "loss_scale" in state:
             self.scale.load(state["loss_scale"])
-        own = {"rng": state["rng"], "buffers": state["buffers"]}
-        states = [own, *state.get("peers", ())]
-        for number in range(1, min(self._count, len(states) * self._alike)):
-            self._others.ask(number, LoadState(states[number // self._alike]))
+        own, others = {"rng": state["rng"], "buffers": state["buffers"]}, state.get("peers", ())
+        states = [own, *(without_buffers(others) if self._mesh.stages > 1 else others)]
+        for number in range(1, min(self._others.count, len(states) * self._mesh.tensor)):
+            self._others.ask(number, LoadState(states[number // self._mesh.tensor]))
             self._others.answer(number)
 
     def _ask_others(self, request: TakeBuffers | TakeState) -> list[Any]:
-        """Return the answers of the peers that have not the lead's state: of one among those that are alike."""
-        numbers = range(self._alike, self._count, self._alike)
+        """Return the answers of the peers that have not the lead's state: of the first one along tensor, as these are alike."""
+        numbers = range(self._mesh.tensor, self._others.count, self._mesh.tensor)
         for number in numbers:
             self._others.ask(number, request)
         return [self._others.answer(number) for number in numbers]
@@ -198,7 +219,20 @@ def mean_of(found: Sequence[Buffers]) -> Buffers:
     return Buffers(floats.mean(0), ints.sum(0) // len(found))
 
 
+def without_buffers(states: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{**state, "buffers": None} for state in states]
+
+
+def shares_of(shares: Sequence[MicroBatch], mesh: PeerMesh) -> list[tuple[list[MicroBatch], int]]:
+    """Return the parts of a mini-batch that each peer computes, and how many its replicate has: peers along fsdp take them in turn,
+    and all others along stages and tensor have the same."""
+    of_replicates = share_out(shares, mesh.replicate)
+    return [
+        (of_replicates[place.replicate][place.fsdp :: mesh.fsdp], len(of_replicates[place.replicate])) for place in mesh.places()
+    ]
+
+
 def share_out(shares: Sequence[MicroBatch], count: int) -> list[list[MicroBatch]]:
-    """Return the parts of a mini-batch that each peer computes, in order. With fewer parts than peers, some have none."""
+    """Return the parts of a mini-batch that each replicate computes, in order. With fewer parts than replicates, some have none."""
     ends = [-(-len(shares) * number // count) for number in range(count + 1)]
     return [list(shares[start:end]) for start, end in pairwise(ends)]

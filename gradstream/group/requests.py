@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from torch import Tensor
@@ -24,11 +24,11 @@ class Train(NamedTuple):
     scale: float | None
     """Factor on the loss in float16; None: another precision."""
     parts: int
-    """Parts of the whole mini-batch."""
+    """Parts of the mini-batch in the replicate of this peer."""
 
 
 class Check(NamedTuple):
-    """Return the loss of a part, computed in stages without training, in the last stage; else 0."""
+    """Return the loss of a part, computed together without training. With stages, the last one has it, and the others 0."""
 
     part: Any
 
@@ -96,6 +96,15 @@ class PeerUse(NamedTuple):
     """Bytes that it has for itself: see `PrivateMemory`."""
 
 
+class Left(NamedTuple):
+    """The gradient that a process has left in memory that the lead sees."""
+
+    reached: Collection[int]
+    """The parameters, by index, whose places have a gradient of it."""
+    late: Mapping[int, Tensor] = {}
+    """Gradients of parameters, by index, that came after their bucket had been added."""
+
+
 class Trained(NamedTuple):
     loss: float
     """The sum of the parts' losses, each times its share."""
@@ -103,9 +112,6 @@ class Trained(NamedTuple):
     """Packed observations; empty: none."""
     logged: dict[str, Taken]
     """The values that the workload has logged, as `LoggedScalars.take_weighted` gives them."""
-    reached: list[int] | None = None
-    """The parameters that have a gradient here, by index; None: all, so the peer has left a whole vector."""
-    late: Mapping[int, Tensor] = {}
-    """Gradients of parameters, by index, that came after their bucket had been added."""
+    left: Left = Left(())
     media: Sequence[Pending] = ()
     """The images, tables and others that the workload has logged."""

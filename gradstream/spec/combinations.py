@@ -12,7 +12,6 @@ from gradstream.spec.values import MAX_SHARDS
 
 if TYPE_CHECKING:
     from gradstream.spec.job import JobSpec
-    from gradstream.spec.roles import WorkerGroup
 
 _RESERVED_ENV = re.compile(r"^(GRADSTREAM_|LD_|DYLD_|PYTHON)|^(PATH|HOME|USER|SHELL|CUDA_VISIBLE_DEVICES)$")
 
@@ -143,26 +142,12 @@ def _check_group(spec: JobSpec) -> None:
     if spec.tables:
         raise ValueError(f"{place}: one process of a worker looks up the rows of tables; raise roles.worker.count instead")
     group, stages = spec.roles.worker.group, spec.roles.worker.group.stages
-    if group.fsdp > 1 and group.replicate > 1:
-        raise ValueError(
-            f"{place}: fsdp computes parts as replicate does, with less memory; take fsdp: {group.parts} without replicate"
-        )
     if spec.accumulate * group.parts > spec.batch_size:
         raise ValueError(f"{place}: a batch_size of {spec.batch_size} has no {spec.accumulate * group.parts} parts; raise it")
-    if group.tensor > 1:
-        _check_tensor(spec, group, f"{place}.tensor")
+    if group.tensor > 1 and spec.compile:
+        raise ValueError(f"{place}.tensor: torch compiles a module as a whole, and tensor splits it; remove compile")
     if stages > 1:
         _check_stages(spec, stages, f"{place}.stages")
-
-
-def _check_tensor(spec: JobSpec, group: WorkerGroup, place: str) -> None:
-    if group.stages > 1 and group.fsdp > 1:
-        raise ValueError(
-            f"{place}: a stage that is split inside its layers has a gradient of its own; take replicate: {group.fsdp} in place of "
-            "fsdp, or no stages"
-        )
-    if spec.compile:
-        raise ValueError(f"{place}: torch compiles a module as a whole, and tensor splits it; remove compile")
 
 
 def _check_stages(spec: JobSpec, stages: int, place: str) -> None:

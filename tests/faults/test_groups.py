@@ -83,6 +83,7 @@ def test_stages_have_the_bits_of_one_process(group: dict[str, int], lab: Lab, tm
     [
         pytest.param({"tensor": 3}, marks=pytest.mark.more),
         pytest.param({"stages": 2, "tensor": 2}, marks=pytest.mark.long),
+        pytest.param({"fsdp": 2, "stages": 2, "tensor": 2}, marks=pytest.mark.long),
     ],
     ids=str,
 )
@@ -92,7 +93,7 @@ def test_a_tensor_group_learns_what_one_process_learns_and_outlives_a_killed_pee
     """It begins again from a checkpoint, and the numbers differ by the rounding of sums alone."""
     go = tmp_path / "go"
     fields = {**FIELDS, "accumulate": group.get("stages", 1)}
-    one = lab.ended(lab.submit("one", workload=DEEP, **fields))
+    one = lab.ended(lab.submit("one", workload=DEEP, **{**fields, "accumulate": fields["accumulate"] * group.get("fsdp", 1)}))
     job = lab.submit("split", workload={**DEEP, "args": slow_until(go, PAUSE)}, roles=of_shape(group), **fields)
     eventually(lambda: "checkpoint 1 " in lab.messages(job) or None, "the first checkpoint")
     lab.trains(job, 640)
@@ -105,7 +106,8 @@ def test_a_tensor_group_learns_what_one_process_learns_and_outlives_a_killed_pee
     _check_reason(lab, job, "worker-1/2")
     weights, other = lab.weights(one, tmp_path), lab.weights(job, tmp_path)
     for name, value in weights.items():
-        torch.testing.assert_close(other[name], value, rtol=1e-4, atol=1e-5)
+        if "fsdp" not in group or name not in STATISTICS:  # else they are the mean of those of the pipelines
+            torch.testing.assert_close(other[name], value, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -4,13 +4,12 @@ T is the time of one process, V that of adding one vector like the model to anot
 
     replicate r     T / r + (r - 1) V                          the lead adds the others' gradients
     fsdp n          T / n + V + (n - 1) V b                    b: share of a bucket, for which each process waits in turn
-    stages s        T l (m + s - 1) / m + B + V (s - 1) / s    l: share of the largest stage; (m + s - 1) / m: they idle at the ends
+    stages s        T l (m + s - 1) / m + B + V / s            l: share of the largest stage; (m + s - 1) / m: they idle at the ends
     tensor t        T (c / t + 1 - c) + E + V                  c: share of the time in split layers; E: exchanges
 
-B are the bytes between two stages. Each process beside the lead adds a request and its answer.
-With replicate beside stages or tensor, or fsdp beside tensor, T, B and the bytes of E are those of a part. Each further one adds V.
-With fsdp n beside stages, T and B are those of a part, and each process adds the gradients of its blocks: V / s + (n - 1) V b.
-With tensor t beside stages, T of a stage is T (c / t + 1 - c) + E, and each stage makes E / s.
+B are the bytes between two stages. Each process beside the lead adds a request and its answer. Axes multiply: T, B and the bytes
+of E are those of a part, a stage adds the gradients of its blocks, V / s, and each further replicate V. With tensor t beside
+stages, T of a stage is T (c / t + 1 - c) + E / s, and beside fsdp n the n add one after the other: (n - 1) V / s.
 """
 
 from __future__ import annotations
@@ -54,23 +53,27 @@ class GroupFacts:
 
 def seconds(group: WorkerGroup, accumulate: int, step: float, facts: GroupFacts) -> float:
     """Return the time of a mini-batch, if each process has a core. `step`: of one process; `accumulate`: micro-batches of each."""
-    own, replicates = step / group.parts, group.parts
-    ask = REQUEST * (group.peers - 1)
-    if group.fsdp > 1 and group.stages == group.tensor == 1:
-        return own + facts.add * (1 + (group.fsdp - 1) * facts.bucket) + ask
-    if group.stages > 1:
-        computed = own * largest_stage(facts, group.stages) * (accumulate + group.stages - 1) / accumulate
-        if group.tensor > 1:
-            computed *= facts.split / group.tensor + 1 - facts.split
-            computed += _exchanges(group, accumulate, facts) * (accumulate + group.stages - 1) / (accumulate * group.stages)
-        sent = 2 * facts.boundary * PER_BYTE / replicates
-        others = group.parts * group.stages - 1
-        added = 1 / group.stages + (group.fsdp - 1) * facts.bucket if group.fsdp > 1 else others / group.stages
-        return computed + sent + facts.add * added + ask
+    computed = step / group.parts
     if group.tensor > 1:
-        computed = own * (facts.split / group.tensor + 1 - facts.split)
-        return computed + _exchanges(group, accumulate, facts) + replicates * facts.add + ask
-    return own + (replicates - 1) * facts.add + ask
+        computed = computed * (facts.split / group.tensor + 1 - facts.split)
+        exchanged = _exchanges(group, accumulate, facts)
+    else:
+        exchanged = 0.0
+    sent = 0.0
+    if group.stages > 1:
+        idle = (accumulate + group.stages - 1) / accumulate
+        computed, exchanged = computed * largest_stage(facts, group.stages) * idle, exchanged / group.stages * idle
+        sent = 2 * facts.boundary * PER_BYTE / group.parts
+    return computed + exchanged + sent + facts.add * _added(group, facts) + REQUEST * (group.peers - 1)
+
+
+def _added(group: WorkerGroup, facts: GroupFacts) -> float:
+    """Return the vectors like the model that are added one after the other."""
+    if group.parts == group.peers == group.replicate:
+        return group.replicate - 1
+    own = 1 / group.stages
+    turn = own if group.tensor > 1 else facts.bucket
+    return own + (group.fsdp - 1) * turn + group.replicate - 1
 
 
 def _exchanges(group: WorkerGroup, accumulate: int, facts: GroupFacts) -> float:

@@ -2,10 +2,11 @@
 
     replicate r     each process has what backward leaves; r - 1 vectors are shared, in which the lead finds those of the others
     fsdp m          one vector is shared, to which all add; each process has some buckets, and 1/m of the optimizer's state
-    stages s        each process has the gradients of its blocks, and shares them; the others' blocks have none there
-    fsdp x stages   one vector is shared; each process has some buckets of its blocks
-    stages x tensor each process has of the gradients of its blocks what tensor says; each pipeline shares one vector
-    tensor t        each process has gradients of its pieces, 1/t of what is split, and of all that is whole; one vector is shared
+    stages s        one vector is shared; each process has the gradients of its blocks
+    tensor t        one vector is shared; each process has gradients of its pieces, 1/t of what is split, and of all that is whole
+
+Axes multiply, and each replicate of several processes shares one vector. With fsdp beside stages each process has some buckets of
+its blocks, and with fsdp beside tensor what tensor says.
 
 Gradients that a process frees within a step leave holes: the next gradient of the same size rarely fits into one. So
 there are holes where micro-batches add up, and with fsdp. `python -m benchmarks.group_memory` measured 6 to 11 times the largest
@@ -46,14 +47,14 @@ def gradient_memory(group: WorkerGroup, size: Size, accumulate: int) -> Gradient
     if group.fsdp > 1 and group.tensor == 1:
         computed = 1 / group.stages
         factor = _BETWEEN_FORWARDS if group.stages > 1 else 1
-        return GradientMemory(1, factor * min(computed, _HOLES * largest), computed)
-    shared, own = float(group.replicate - 1), 1 / group.stages
+        return GradientMemory(group.replicate, factor * min(computed, _HOLES * largest), computed)
+    shared, own = group.replicate, 1 / group.stages
     if group.tensor > 1:
         whole = _whole(size)
-        shared, own = group.replicate, own * ((1 - whole) / group.tensor + whole)  # with fsdp, one for all
+        own *= (1 - whole) / group.tensor + whole
         largest = largest if whole else largest / group.tensor
-    elif group.stages > 1:
-        shared = (group.peers - 1) * own
+    elif group.stages == 1:
+        shared -= 1
     holes = min(_MOST_HOLES * own, _HOLES * largest) if accumulate > 1 else 0.0
     return GradientMemory(shared, own + holes, own)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from itertools import product
+from itertools import chain, combinations, product
 from math import prod
 from typing import Any
 
@@ -22,15 +22,7 @@ _GAIN = 1.2
 _PARTS_PER_STAGE = 4
 """Micro-batches for each stage, so that stages idle for a fifth of the time."""
 _MOST_PEERS = 16
-_PRODUCTS = (
-    ("replicate", "stages"),
-    ("fsdp", "stages"),
-    ("replicate", "tensor"),
-    ("fsdp", "tensor"),
-    ("stages", "tensor"),
-    ("replicate", "stages", "tensor"),
-)
-"""Axes that multiply."""
+_AXES = ("replicate", "fsdp", "stages", "tensor")
 PROCESS = 50e6
 """Bytes that each further process takes beside vectors and activations: it shares PyTorch with its lead."""
 
@@ -103,9 +95,9 @@ def group_seconds(spec: JobSpec, step: float, facts: GroupFacts) -> float:
 def _groups(cores: int, threads: int) -> Iterator[WorkerGroup]:
     most = min(_MOST_PEERS, cores // threads)
     counts = sorted({*(2**k for k in range(1, _MOST_PEERS.bit_length()) if 2**k <= most), most} - {0, 1})
-    for axis in ("replicate", "fsdp", "stages", "tensor"):
-        yield from (WorkerGroup(**{axis: count}) for count in counts)
-    for axes in _PRODUCTS:
+    for axes in chain.from_iterable(combinations(_AXES, number) for number in range(1, len(_AXES) + 1)):
+        if {"replicate", "fsdp"} <= set(axes):
+            continue  # fsdp alone computes as many parts at a time, with less memory
         for of_each in product(counts, repeat=len(axes)):
             if prod(of_each) <= most:
                 yield WorkerGroup(**dict(zip(axes, of_each, strict=True)))

@@ -4,6 +4,5 @@ plan         which modules are split, and how
 linear       a split linear layer, and its exchanges: the operators f and g of Megatron-LM
 exchange     tensors from each process to all, through memory that they share
 split_model  the model in one process: its pieces of the parameters, and their gradients
-problem      the lead and its peers
-fsdp         replicates that add to one gradient, each when it is its turn (sum_turns), and share out the optimizer
+step         one mini-batch in one process, and what all processes must find alike
 """

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from math import prod
+from multiprocessing.connection import Connection
 
 import torch
 from torch import Tensor
@@ -44,14 +45,10 @@ class SharedSlots:
         self.slots = [[shared_vector(SLOT_BYTES, torch.uint8) for _ in range(2)] for _ in range(count)]
         self.inboxes = [multiprocessing.Pipe(duplex=False) for _ in range(count)]
 
-    def close(self, but: int | None = None) -> None:
-        """Close the inboxes of all processes here, as none of them is this one; `but`: keep what this one needs. It can write into
-        its own inbox, which so has no end as long as it lives."""
-        for number, (reads, writes) in enumerate(self.inboxes):
-            if number != but:
-                reads.close()
-            if but is None:
-                writes.close()
+    def ends_of(self, number: int) -> list[Connection]:
+        """Return the ends of inboxes that this process keeps. It can write into its own inbox, which so has no end as long as it
+        lives."""
+        return [self.inboxes[number][0], *(writes for _, writes in self.inboxes)]
 
 
 class PeerExchange:
@@ -63,7 +60,6 @@ class PeerExchange:
         self.number, self.count = number, len(shared.slots)
         self.exchanged = 0
         """Exchanges so far, each of which waits for the others once."""
-        shared.close(but=number)
         self._slots, self._inboxes, self._wait_for = shared.slots, shared.inboxes, wait_for
         self._come: list[deque[tuple[int, int]]] = [deque() for _ in range(self.count)]
         """Messages of each of the others that this one has not asked for yet: a process may be one exchange ahead."""

@@ -13,6 +13,9 @@ from torch import nn
 
 from gradstream.accuracy import described
 from gradstream.errors import InvalidWorkload
+from gradstream.model import ensemble
+from gradstream.model.flat_model import FlatModel
+from gradstream.model.usercode import UserCode, blaming
 
 log = logging.getLogger(__name__)
 
@@ -68,6 +71,16 @@ def plan_of(model: nn.Module, given: Mapping[str, str] | None, count: int) -> Te
         plan = TensorPlan(wide, "all linear layers by their outputs", is_default=True)
     _check_cuts(plan.modules, count)
     return plan
+
+
+def planned_modules(code: UserCode, flat: FlatModel, count: int) -> list[PlannedModule]:
+    """Return the modules of all members that so many processes split. Raises: UserError."""
+    given = code.tensor_plan()
+    with blaming("tensor_plan()"):
+        plans = [plan_of(member, given, count) for member in ensemble.members(flat.model)]
+    planned = [module for plan in plans for module in plan.modules]
+    log.info("%s: %d modules are split by %s", PLACE, len(planned), plans[0].origin)
+    return planned
 
 
 def split_parameters(plan: TensorPlan) -> list[nn.Parameter]:

@@ -6,7 +6,7 @@ alike; only the first one leaves them. A parameter may be both, as the weight of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
@@ -53,7 +53,6 @@ class SplitModel:
         for name, module, style in planned:
             if style != ADDED:
                 module.forward = self._in_place_of(module.forward, self._split(name, module, style))
-        self._split_parameters = {piece.parameter for piece in self._pieces.values() if piece.parameter is not None}
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -76,42 +75,26 @@ class SplitModel:
             if p.grad is not None:
                 p.grad = self._exchange.sum(p.grad)
 
-    def leave_pieces(self, places: Sequence[Tensor], add: bool = False) -> None:
-        """Copy the gradients of the pieces to their places in the gradient that the processes share, and forget them.
-        `add`: to what is there."""
+    def leave_pieces(self, places: Sequence[Tensor], reached: Set[int]) -> set[int]:
+        """Copy the gradients of the pieces to their places, and forget them; add them to those of the parameters `reached`. Returns
+        the parameters that have one here, by index."""
+        found = set[int]()
         for piece in self._pieces.values():
-            if piece.parameter is not None:
-                leave(piece.values.grad, piece.of(places[piece.parameter]), add)
-                piece.values.grad = None
-
-    def leave_reached(self, places: Sequence[Tensor]) -> set[int]:
-        """As `leave_pieces`, of those parameters alone that have a gradient. Returns them, by index."""
-        pieces = [piece for piece in self._pieces.values() if piece.values.grad is not None]
-        for piece in pieces:
-            if piece.parameter is not None:
-                leave(piece.values.grad, piece.of(places[piece.parameter]), add=False)
+            if piece.parameter is not None and piece.values.grad is not None:
+                leave(piece.values.grad, piece.of(places[piece.parameter]), add=piece.parameter in reached)
+                found.add(piece.parameter)
             piece.values.grad = None
-        return {piece.parameter for piece in pieces if piece.parameter is not None}
+        return found
 
-    def gather_reached(self, places: Sequence[Tensor], reached: set[int]) -> list[int]:
-        """Complete the gradient in `places`, where the pieces of all processes are, of those parameters alone that have one.
-        `reached`: those that have pieces. Returns all that have one."""
+    def leave_whole(self, places: Sequence[Tensor], reached: Set[int]) -> set[int]:
+        """As `leave_pieces`, the gradients of parameters that are used whole."""
+        found = set[int]()
         for index, (p, place) in enumerate(zip(self._flat.trained, places, strict=True)):
             if p.grad is not None:
                 leave(p.grad, place, add=index in reached)
-                reached.add(index)
+                found.add(index)
                 p.grad = None
-        return sorted(reached)
-
-    def gather_whole(self, places: Sequence[Tensor], shared: Sequence[Tensor], add: bool = False) -> None:
-        """Complete the gradient in `places`: with the pieces that all processes have left in `shared`, which may be the same
-        memory, and with the gradients of parameters that are used whole, which are forgotten here. `add`: to what is there."""
-        for index, (p, place) in enumerate(zip(self._flat.trained, places, strict=True)):
-            is_split = index in self._split_parameters
-            if is_split and place.data_ptr() != shared[index].data_ptr():
-                place.copy_(shared[index])
-            leave(p.grad, place, add or is_split)
-            p.grad = None
+        return found
 
     def whole_norms(self) -> Tensor:
         """Return the norm of each parameter's gradient but of its pieces, which all processes have alike."""
@@ -181,11 +164,7 @@ class SplitModel:
             self._outside = None
 
 
-def leave(gradient: Tensor | None, place: Tensor, add: bool) -> None:
-    """Copy a gradient to its place, or add it to what is there. None: it is 0."""
-    if gradient is None:
-        if not add:
-            place.zero_()
-        return
+def leave(gradient: Tensor, place: Tensor, add: bool) -> None:
+    """Copy a gradient to its place, or add it to what is there."""
     dense = gradient.to_dense() if gradient.is_sparse else gradient
     place.add_(dense) if add else place.copy_(dense)

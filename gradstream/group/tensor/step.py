@@ -3,76 +3,85 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from gradstream.errors import InvalidWorkload
+from gradstream.group.fsdp.sum_turn import SumTurn
+from gradstream.group.requests import Left, Trained
+from gradstream.group.stages.pipeline import PipelineStage
+from gradstream.group.step import ProcessStep, near
 from gradstream.group.tensor.exchange import PeerExchange
 from gradstream.group.tensor.plan import ADDED, PLACE
 from gradstream.group.tensor.split_model import SplitModel
-from gradstream.group.tensor.sum_turns import SumTurn
-from gradstream.input import randomness
-from gradstream.model import ensemble
 from gradstream.model.flat_model import FlatModel
 from gradstream.model.parts import MicroBatch
 from gradstream.model.usercode import UserCode, blaming
-from gradstream.user_logging.media import LoggedMedia
-from gradstream.user_logging.scalars import LoggedScalars
-
-_NEAR = 1e-3
-"""Difference of two numbers, over the larger, up to which they are the same but for rounding."""
 
 
-class TensorStep:
-    compute: Callable[..., float] = staticmethod(ensemble.train_step)
-    """Computes the gradient of the parts of a mini-batch, and leaves it in the parameters and their pieces."""
-
+class TensorStep(ProcessStep):
     def __init__(
-        self, flat: FlatModel, split: SplitModel, exchange: PeerExchange, gradient: Tensor, turn: SumTurn | None = None
+        self,
+        flat: FlatModel,
+        places: Sequence[Tensor],
+        pipeline: PipelineStage | None,
+        split: SplitModel,
+        exchange: PeerExchange,
+        turn: SumTurn,
     ) -> None:
-        """`gradient`: shape (size,), shared by the processes of the exchange. `turn`: other processes add to it, too."""
-        self._flat, self._split, self._exchange, self._turn = flat, split, exchange, turn
-        self._add = turn is not None and turn.number > 0
-        self._shared = flat.views_of(gradient)
+        """`places`: shared by the processes of the exchange. `turn`: of this process to add to them."""
+        super().__init__(flat, places, pipeline)
+        self._split, self._exchange, self._turn = split, exchange, turn
+        self._reached = set[int]()
+        """Parameters whose places have a gradient of this mini-batch."""
+        self._own = set[int]()
+        """Those that have one of this process."""
         self._checked = False
 
     def train_step(
         self,
         model: nn.Module,
         batch: Sequence[MicroBatch],
-        loss: Callable[[nn.Module, object], Tensor],
+        loss: Callable[[nn.Module, Any], Tensor],
         backward: Callable[[Tensor], None],
     ) -> float:
-        """As `ensemble.train_step`, in part: pieces of the gradient are shared then, and the rest is in the parameters.
+        """As `ProcessStep.train_step`, in part: pieces of the gradient are in their places then, and the rest is in the parameters.
 
         Raises: InvalidWorkload: the processes have computed different things."""
         with self._split.running():
-            total = self.compute(model, batch, loss, backward)
+            total = super().train_step(model, batch, loss, backward)
             self._split.add_parts()
             with blaming("loss()"):
                 self._check_alike(total)
-            if self._turn:
-                self._turn.wait()
-            self._leave_pieces()
+            self._reached = self._turn.wait()
+            self._own = self._split.leave_pieces(self._places, self._reached)
+            self._reached |= self._own
             self._exchange.compare(torch.empty(0))  # all have left theirs
         return total
 
-    def _leave_pieces(self) -> None:
-        self._split.leave_pieces(self._shared, self._add)
+    def leave(self) -> Left:
+        """The first process leaves what is used whole, which all have alike."""
+        if self._exchange.number:
+            self._split.forget_whole()
+            return Left(())
+        self._own |= self._split.leave_whole(self._places, self._reached)
+        self._turn.end(self._parts, self._reached | self._own)
+        return Left(self._own)
 
     def evaluate_once(self, part: object, code: UserCode) -> float:
-        """Return the loss over some examples, computed in part; nothing is trained, logged or drawn."""
-        with torch.no_grad(), randomness.kept(), self._split.running():
-            return loss_of_members(self._flat.model, part, code)
+        with self._split.running():
+            return super().evaluate_once(part, code)
 
-    def gather_whole(self, places: Sequence[Tensor]) -> None:
-        """See `SplitModel.gather_whole`."""
-        self._split.gather_whole(places, self._shared, self._add)
+    def answer(self, trained: Trained) -> Trained:
+        """The first process answers for all: they have the same loss, buffers and random numbers."""
+        return Trained(0.0, "", {}) if self._exchange.number else trained
 
-    def forget_whole(self) -> None:
-        """See `SplitModel.forget_whole`."""
-        self._split.forget_whole()
+    @property
+    def exchanged(self) -> int:
+        """Exchanges so far."""
+        return self._exchange.exchanged
 
     def _check_alike(self, loss: float) -> None:
         """Compare the losses; after the first mini-batch also the gradients of what is used whole. Raises: InvalidWorkload."""
@@ -94,14 +103,3 @@ class TensorStep:
                     f"{PLACE}: each process has another gradient of the parameter {parameter.name}: it stands between a colwise "
                     f"and a rowwise module, and sees some columns in each; give its module the style {ADDED} in tensor_plan()"
                 )
-
-
-def loss_of_members(model: nn.Module, part: object, code: UserCode) -> float:
-    """Return the sum of the members' losses over some examples. Nothing is logged."""
-    with code.logging_into(LoggedScalars(), LoggedMedia()):
-        return sum(float(code.loss(member, part)) for member in ensemble.members(model))
-
-
-def near(one: float, other: float) -> bool:
-    """Two that are no numbers are alike, too."""
-    return not abs(one - other) > _NEAR * max(abs(one), abs(other))

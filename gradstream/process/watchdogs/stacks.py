@@ -1,14 +1,23 @@
-"""The lines of user code that run now, in any thread of this process."""
+"""The lines of user code that run now, in any thread of a process."""
 
 from __future__ import annotations
 
+import os
+import re
 import sys
+import tempfile
 import threading
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
 from gradstream.process.blame import find_user_frames
+
+_STACK = re.compile(r"^(?:Current thread|Thread) .*:$", re.MULTILINE)
+_FRAME = re.compile(r'^  File "(.*)", line (\d+) in (.*)$', re.MULTILINE)
+"""As `faulthandler` writes them, the innermost frame first."""
+_LONGEST_DUMP = 2**20
+"""Bytes."""
 
 
 def find_running(folder: Path, main: int) -> list[traceback.FrameSummary]:
@@ -19,6 +28,30 @@ def find_running(folder: Path, main: int) -> list[traceback.FrameSummary]:
     order = sorted(stacks, key=lambda id: id != main)
     found = (find_user_frames(traceback.extract_stack(stacks[id]), folder) for id in order)
     return next((frames for frames in found if frames), [])
+
+
+class StackDump:
+    """A file for the stacks of a child that `faulthandler` ends, since its user code lets no other thread run. Made before the
+    child is forked."""
+
+    def __init__(self, folder: Path) -> None:
+        """`folder`: of the process. Raises: OSError."""
+        self._folder, self.file = folder, tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - until `close`
+
+    def close(self) -> None:
+        self.file.close()
+
+    def read(self) -> str:
+        """Return what the child has left; empty: nothing."""
+        return os.pread(self.file.fileno(), _LONGEST_DUMP, 0).decode(errors="replace")
+
+    def find_running(self) -> list[traceback.FrameSummary]:
+        """As the function of this name, of the child."""
+        for stack in reversed(_STACK.split(self.read())[1:]):  # the main thread comes last
+            frames = [traceback.FrameSummary(file, int(line), name) for file, line, name in _FRAME.findall(stack)]
+            if found := find_user_frames(frames[::-1], self._folder):
+                return found
+        return []
 
 
 def describe(frames: Sequence[traceback.FrameSummary], folder: Path) -> tuple[str | None, str | None]:

@@ -30,6 +30,7 @@ BESIDE = 20 / MEGABYTES
         ({"tensor": 4}, 0),
         ({"tensor": 4}, 8),
         ({"stages": 2, "tensor": 2}, 0),
+        ({"fsdp": 2, "stages": 2, "tensor": 2}, 0),
     ],
     ids=str,
 )

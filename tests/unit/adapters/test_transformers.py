@@ -13,9 +13,8 @@ from transformers import BertConfig, GPT2Config, GPT2LMHeadModel, LlamaConfig
 from gradstream.adapters.transformers import TransformersWorkload
 from gradstream.errors import InvalidWorkload
 from gradstream.group.memory import shared_vector
-from gradstream.group.stages.problem import StagesProblem
+from gradstream.group.problem import GroupProblem
 from gradstream.group.tensor.plan import plan_of
-from gradstream.group.tensor.problem import TensorProblem
 from gradstream.input.data import Batches
 from gradstream.model import ensemble
 from gradstream.model.flat_model import FlatModel
@@ -80,7 +79,7 @@ def test_stages_train_a_model_as_it_is(recompute: str) -> None:
     code = UserCode(job)
     batches = Batches(code.dataset("train"), job, 0, code.batching)
     one = ModelProblem(code, FlatModel(code.model(), CPU), batches, job.at_once)
-    group = StagesProblem(code, FlatModel(code.model(), CPU, make_theta=shared_vector), batches, staged)
+    group = GroupProblem(code, FlatModel(code.model(), CPU, make_theta=shared_vector), batches, staged)
     try:
         group.start_peers(staged, "worker-0", 0)
         for position in range(3):
@@ -112,7 +111,7 @@ def test_tensor_takes_the_plan_of_the_model_or_gathers_its_linear_layers(kind: s
     code = UserCode(job)
     batches = Batches(code.dataset("train"), job, 0, code.batching)
     one = ModelProblem(code, FlatModel(code.model().double(), CPU), batches, job.at_once)
-    group = TensorProblem(code, FlatModel(code.model().double(), CPU, make_theta=shared_vector), batches, split)
+    group = GroupProblem(code, FlatModel(code.model().double(), CPU, make_theta=shared_vector), batches, split)
     try:
         group.start_peers(split, "worker-0", 0)
         for position in range(2):
@@ -120,7 +119,7 @@ def test_tensor_takes_the_plan_of_the_model_or_gathers_its_linear_layers(kind: s
             assert found.loss == pytest.approx(expected.loss, rel=1e-12)
             torch.testing.assert_close(found.g, expected.g, rtol=1e-12, atol=1e-12)
         split_inside = 4 + 3 + 1 if kind == "Planned" else 1
-        assert len(group._planned) == split_inside, "attention, the feed-forward layer and the head"
+        assert len(group._model.planned) == split_inside, "attention, the feed-forward layer and the head"
     finally:
         group.close()
 

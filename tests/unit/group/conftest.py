@@ -9,8 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from gradstream.group import buckets
-from gradstream.group.kinds import kind_of_group
+from gradstream.group.fsdp import buckets
 from gradstream.group.memory import shared_vector
 from gradstream.group.problem import GroupProblem
 from gradstream.input.data import Batches
@@ -44,7 +43,7 @@ def make_group(spec: JobSpec, rank: int, folder: Path | None = None) -> GroupPro
     """Return the problem of a worker that is a group. `folder`: see `Peers`. It must be closed."""
     code = UserCode(spec)
     batches = Batches(code.dataset("train"), spec, rank, code.batching)
-    problem = kind_of_group(spec)(code, FlatModel(code.model(), CPU, make_theta=shared_vector), batches, spec)
+    problem = GroupProblem(code, FlatModel(code.model(), CPU, make_theta=shared_vector), batches, spec)
     problem.start_peers(spec, f"worker-{rank}", rank, folder)
     return problem
 

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from gradstream import sim
-from gradstream.group.buckets import in_rows
-from gradstream.group.optimizer import GroupOptimizer
+from gradstream.group.fsdp.buckets import in_rows
+from gradstream.group.fsdp.optimizer import GroupOptimizer
 from gradstream.group.peers import PeerLost
 from gradstream.optim.flat import FlatOptimizer
 from gradstream.spec import JobSpec
@@ -136,7 +136,7 @@ def test_a_shared_optimizer_has_the_bits_of_one(rule: dict[str, Any], kind: str,
 def test_a_shared_optimizer_keeps_the_state_of_one(rule: dict[str, Any], grouped: GroupProblems) -> None:
     spec = job(3, ADAG, "large", workers=1, optimizer=rule)
     problem = grouped(spec, 0)
-    shared = problem.make_optimizer(spec.optimizer, 0.05)  # type: ignore[attr-defined]
+    shared = problem.make_optimizer(spec.optimizer, 0.05)
     assert isinstance(shared, GroupOptimizer)
     theta = problem.theta.clone()
     alone = FlatOptimizer(theta, spec.optimizer, 0.05, parameters=problem.parameters)

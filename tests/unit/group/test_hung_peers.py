@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import closing
@@ -17,6 +18,7 @@ from tests.unit.group.conftest import make_group
 
 CODE = """
 import multiprocessing
+import re
 import time
 
 import torch
@@ -29,6 +31,7 @@ from gradstream import Workload
 class Sleeps(Workload):
     who: str
     seconds: float
+    holds: bool = False
     calls = 0
 
     def model(self):
@@ -40,6 +43,8 @@ class Sleeps(Workload):
     def loss(self, model, batch):
         self.calls += model.training
         if self.calls > 2 and multiprocessing.current_process().name == self.who:
+            if self.holds:
+                re.match(r"(a+)+$", "a" * 60 + "b")
             time.sleep(self.seconds)
         return model(batch[0]).square().mean()
 """
@@ -57,8 +62,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     sys.modules.pop("sleeps_in_loss", None)
 
 
-def job(group: dict[str, int], who: str, seconds: float) -> JobSpec:
-    args: dict[str, Any] = {"who": who, "seconds": seconds}
+def job(group: dict[str, int], who: str, seconds: float, *, holds: bool = False) -> JobSpec:
+    args: dict[str, Any] = {"who": who, "seconds": seconds, "holds": holds}
     return JobSpec.model_validate(
         {
             "name": "hangs",
@@ -84,6 +89,24 @@ def test_a_peer_whose_user_code_hangs_ends_the_group_with_its_line(group: dict[s
         with pytest.raises(PeerHung, match=said):
             problem.gradient(1)
     assert not ended
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("group", GROUPS, ids=str)
+def test_a_peer_whose_user_code_lets_no_other_thread_run_is_named_with_its_line(
+    group: dict[str, int], folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The regular expression takes years, and the interpreter's lock for all of them."""
+    line = 1 + next(number for number, text in enumerate(CODE.splitlines()) if "re.match" in text)
+    said = (
+        rf"^peer 1 of worker-0: user code ran for 1 s at sleeps_in_loss.py:{line} \(match\) without a step, and let no other thread"
+    )
+    with closing(make_group(job(group, "peer-1", 0, holds=True), 0, folder)) as problem:
+        problem.gradient(0)
+        with pytest.raises(PeerHung, match=said):
+            problem.gradient(1)
+    assert re.search(rf'^\[peer 1\]   File ".*sleeps_in_loss.py", line {line} in loss$', capfd.readouterr().err, re.MULTILINE)
+    assert not list(folder.glob("*.txt")), "no file is left"
 
 
 @pytest.mark.few(2)

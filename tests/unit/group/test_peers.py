@@ -254,7 +254,6 @@ def test_a_mini_batch_that_cannot_be_split_is_refused_by_name(grouped: GroupProb
         ({"accumulate": 8}, "a batch_size of 8 has no 16 parts"),
         ({"roles": {"worker": {"group": 65}}}, "less than or equal to 64"),
         ({"roles": {"worker": {"group": {"rows": 2}}}}, "Extra inputs"),
-        ({"roles": {"worker": {"group": {"fsdp": 2, "replicate": 2}}}}, "take fsdp: 4 without replicate"),
         ({"roles": {"worker": {"group": {"fsdp": 4}}}, "accumulate": 4}, "a batch_size of 8 has no 16 parts"),
     ],
     ids=str,

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from gradstream import sim
-from gradstream.group.optimizer import GroupOptimizer
+from gradstream.group.fsdp.optimizer import GroupOptimizer
 from gradstream.group.peers import PeerLost
 from gradstream.spec import JobSpec
 from gradstream.strategies import STRATEGIES
@@ -126,7 +126,7 @@ def test_a_checkpoint_resumes_in_a_group_of_another_shape(
 def test_the_optimizer_is_shared_out_among_all_processes(grouped: GroupProblems) -> None:
     spec = pipelines(ADAG, 2, 2, 2, IMAGES, optimizer={"name": "adam"})
     problem = grouped(spec, 0)
-    shared = problem.make_optimizer(spec.optimizer, 0.05)  # type: ignore[attr-defined]
+    shared = problem.make_optimizer(spec.optimizer, 0.05)
     assert isinstance(shared, GroupOptimizer)
     assert len(shared._parts) == 4
     assert sum(part.stop - part.start for part in shared._parts) == problem.theta.numel()
@@ -135,7 +135,7 @@ def test_the_optimizer_is_shared_out_among_all_processes(grouped: GroupProblems)
 def test_places_beside_the_gradient_take_memory_only_where_a_stage_reaches(grouped: GroupProblems) -> None:
     problem = grouped(pipelines(SYNC, 2, 2, 2, {}), 0)
     problem.gradient(0)
-    first, last = problem._memory.vectors[2:]
+    [[first, last]] = problem._model.memory.beside
     assert not first.any(), "all that the first stage reaches is at home there"
     assert last[: WORDS * WIDTH].any(), "the head's part of the tied weight"
     assert not last[WORDS * WIDTH :].any()

@@ -473,18 +473,10 @@ def test_processes_that_go_different_ways_are_found_out(kind: str, said: str, gr
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (
-            {"roles": {"worker": {"group": {"tensor": 2, "stages": 2, "fsdp": 2}}}, "accumulate": 2},
-            "take replicate: 2 in place of fsdp, or no stages",
-        ),
-        (
-            {"roles": {"worker": {"group": {"tensor": 2, "replicate": 2, "fsdp": 2}}}},
-            "fsdp computes parts as replicate does, with less memory; take fsdp: 4 without replicate",
-        ),
         ({"roles": {"worker": {"group": {"tensor": 2}}}, "compile": True}, "torch compiles a module as a whole"),
         ({"roles": {"worker": {"group": {"tensor": 2}, "device": "cuda"}}}, "a group computes on CPUs"),
     ],
-    ids=["stages", "replicate", "compile", "cuda"],
+    ids=["compile", "cuda"],
 )
 def test_a_job_file_that_cannot_be_had_is_refused(more: dict[str, Any], said: str) -> None:
     with pytest.raises(ValidationError, match=said):

@@ -6,30 +6,30 @@ Checkpoints have the state as one process keeps it. So a group of any shape resu
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 from torch import Tensor
 
 from gradstream.center.parameters.slices import slices_for
 from gradstream.group.memory import GroupMemory
-from gradstream.group.peer import PeerProblem
-from gradstream.group.peers import Peers
-from gradstream.group.problem import GroupProblem
-from gradstream.group.requests import CallOptimizer, MakeOptimizer, MakeStep, Request
-from gradstream.optim.flat import FlatOptimizer, VectorOptimizer, clip_share
+from gradstream.group.requests import CallOptimizer, MakeOptimizer, MakeStep
+from gradstream.optim.flat import FlatOptimizer, clip_share
 from gradstream.optim.parameters import ParameterShape, pieces
 from gradstream.optim.spec import Optimizer
+
+if TYPE_CHECKING:
+    from gradstream.group.peers import Peers
 
 
 class OptimizerPart:
     """The optimizer of one process. Its part of theta may be empty."""
 
-    def __init__(self, theta: Tensor, gradient: Tensor, other: Tensor, wanted: MakeOptimizer) -> None:
-        """`theta`, `gradient` and `other`: shape (size,), shared by all peers. See `MakeStep`."""
-        self._part, self._directions = wanted.part, {True: gradient, False: other}
+    def __init__(self, memory: GroupMemory, wanted: MakeOptimizer) -> None:
+        """Step in the memory that all peers share. See `MakeStep`."""
+        self._part, self._directions = wanted.part, {True: memory.sums[0], False: memory.direction}
         empty = wanted.part.start == wanted.part.stop
-        mine = theta[wanted.part]
+        mine = memory.theta[wanted.part]
         self._optimizer = None if empty else FlatOptimizer(mine, wanted.rule, wanted.lr, parameters=wanted.parameters)
 
     def step(self, wanted: MakeStep) -> None:
@@ -41,66 +41,29 @@ class OptimizerPart:
         return getattr(self._optimizer, wanted.method)(*wanted.arguments) if self._optimizer else None
 
 
-class OptimizerPeerProblem(PeerProblem):
-    """A peer's, which keeps the optimizer of its own part of theta, and steps when the lead asks."""
-
-    _memory: GroupMemory
-    """Its first vectors are those of `MakeStep`."""
-    _optimizer: OptimizerPart | None = None
-
-    def answer(self, request: Request) -> Any:
-        if isinstance(request, MakeOptimizer):
-            gradient, other = self._memory.vectors[:2]
-            self._optimizer = OptimizerPart(self._memory.theta, gradient, other, request)
-            return None
-        if not isinstance(request, MakeStep | CallOptimizer):
-            return super().answer(request)
-        assert self._optimizer, "the lead makes it first"
-        return self._optimizer.step(request) if isinstance(request, MakeStep) else self._optimizer.call(request)
-
-
-class OptimizerProblem(GroupProblem):
-    """The lead's of a group that shares out the optimizer. The first vectors of its memory are those of `MakeStep`."""
-
-    def make_optimizer(self, rule: Optimizer, lr: float) -> VectorOptimizer:
-        """Return an optimizer whose state the processes share out; for plain steps, which keep none, one of the lead alone."""
-        theta, (gradient, other) = self._memory.theta, self._memory.vectors[:2]
-        if rule.is_plain and rule.clip_norm is None:
-            return FlatOptimizer(theta, rule, lr, parameters=self.parameters)
-        return GroupOptimizer(self._others, rule, lr, (theta, gradient, other), self.parameters)
-
-
 class GroupOptimizer:
     """The lead's: a `VectorOptimizer` with the bits of one `FlatOptimizer` on the whole of theta."""
 
-    def __init__(
-        self,
-        peers: Peers,
-        rule: Optimizer,
-        lr: float,
-        vectors: tuple[Tensor, Tensor, Tensor],
-        parameters: Sequence[ParameterShape],
-    ) -> None:
-        """`vectors`: theta, and the two that a step may be along; shape (size,), shared by all peers. `parameters`: in theta."""
-        self._peers, self._rule, self._parameters = peers, rule, parameters
-        theta, self._gradient, self._other = vectors
+    def __init__(self, peers: Peers, rule: Optimizer, lr: float, memory: GroupMemory, parameters: Sequence[ParameterShape]) -> None:
+        """`parameters`: in theta."""
+        self._peers, self._rule, self._parameters, self._memory = peers, rule, parameters, memory
         by_element = rule.sees == "element"
-        self._parts = slices_for("element" if by_element else "matrix", parameters, theta.numel(), peers.count)
+        self._parts = slices_for("element" if by_element else "matrix", parameters, memory.theta.numel(), peers.count)
         self._shapes = [() if by_element else pieces(parameters, part) for part in self._parts]
         own_rule = rule.model_copy(update={"clip_norm": None})  # the norm is that of the whole direction
         own, *others = (MakeOptimizer(own_rule, lr, *held) for held in zip(self._parts, self._shapes, strict=True))
         for number, wanted in enumerate(others, 1):
             peers.ask(number, wanted)
-        self._own = OptimizerPart(theta, self._gradient, self._other, own)
+        self._own = OptimizerPart(memory, own)
         for number in range(1, peers.count):
             peers.answer(number)
 
     def step(self, direction: Tensor, factor: float = 1.0) -> None:
         """Make a step along `direction`, shape (size,), on all parts at once. Raises: PeerLost."""
         share = 1.0 if self._rule.clip_norm is None else clip_share(direction, self._rule.clip_norm)
-        along_gradient = direction.data_ptr() == self._gradient.data_ptr()
+        along_gradient = direction.data_ptr() == self._memory.sums[0].data_ptr()
         if not along_gradient:
-            self._other.copy_(direction)
+            self._memory.direction.copy_(direction)
         wanted = MakeStep(factor, share, along_gradient)
         for number in range(1, self._peers.count):
             self._peers.ask(number, wanted)
