@@ -2448,6 +2448,29 @@ export interface components {
              * @description `default` is its value
              */
             literal: boolean;
+            /**
+             * Values
+             * @description JSON Schema of its values; null: the annotation is not a simple type
+             * @example {
+             *       "type": "integer"
+             *     }
+             * @example {
+             *       "enum": [
+             *         "relu",
+             *         "tanh"
+             *       ],
+             *       "type": "string"
+             *     }
+             */
+            values: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * Help
+             * @description Its help in the code: the text below it in quotes, or the comment behind it; empty: none
+             * @example Units of the hidden layer
+             */
+            help: string;
         };
         /** BundledFile */
         BundledFile: {
