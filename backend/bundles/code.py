@@ -8,9 +8,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter
+from pydantic.errors import PydanticUserError
+
 from backend.bundles.schemas import BundledArgument, BundledWorkload
 from gradstream import workload_source
 from gradstream.workload_source import CodeText, StaticArgument
+from gradstream.workload_source.annotations import UNKNOWN
 
 _KEPT = 16
 """Bundles whose text is kept: some MiB each at most."""
@@ -51,7 +55,17 @@ def _argument(argument: StaticArgument) -> BundledArgument:
         required=argument.required,
         default=argument.default if literal else None,
         literal=literal,
+        values=_values(argument.type),
+        help=argument.help,
     )
+
+
+def _values(declared: Any) -> dict[str, Any] | None:
+    """Return the JSON Schema of a type. None: it has none, or any value would do."""
+    try:
+        return None if declared is UNKNOWN else TypeAdapter(declared).json_schema() or None
+    except PydanticUserError:
+        return None
 
 
 def _is_json(value: Any) -> bool:

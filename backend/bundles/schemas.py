@@ -32,6 +32,14 @@ class BundledArgument(Schema):
     required: bool
     default: Any = Field(description="Null if it has none, or one that is not a literal")
     literal: bool = Field(description="`default` is its value")
+    values: dict[str, Any] | None = Field(
+        description="JSON Schema of its values; null: the annotation is not a simple type",
+        examples=[{"type": "integer"}, {"enum": ["relu", "tanh"], "type": "string"}],
+    )
+    help: str = Field(
+        description="Its help in the code: the text below it in quotes, or the comment behind it; empty: none",
+        examples=["Units of the hidden layer"],
+    )
 
 
 class BundledWorkload(Schema):

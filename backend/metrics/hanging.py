@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from backend.db import now
 from backend.jobs import feed
 from backend.jobs.models import JobRow
-from backend.progress.folding import fold
+from backend.progress.folding import end_of, fold
 from backend.progress.state import hanging_processes
 from gradstream.events import EventKind
 from gradstream.process.watchdogs.start import Hang, ended_sentence, group_by_place, hang_sentences
@@ -25,7 +25,7 @@ def note_hangs(session: Session, job: JobRow, found: Mapping[str, Hang | None], 
     if after == before:
         return
     if job.progress.get("attempt") != job.attempt:
-        job.progress = fold(job.progress, job.attempt, [], now(session))
+        job.progress = fold(job.progress, job.attempt, [], now(session), **end_of(job.spec))
     job.progress = {**job.progress, "hanging": {label: hang.model_dump(mode="json") for label, hang in after.items()}}
     left, there = {hang.place for hang in before.values()}, {hang.place for hang in after.values()}
     new = {label: hang for label, hang in after.items() if hang.place not in left}

@@ -26,7 +26,7 @@ from backend.metrics.store import folding, payloads
 from backend.metrics.store.points import decode
 from backend.progress.alert_rules import new_alerts, resolved_alerts
 from backend.progress.figures import figures
-from backend.progress.folding import fold, refusing
+from backend.progress.folding import end_of, fold, refusing
 from gradstream.api.charts import MetricBatch, PointRow
 from gradstream.events import EventKind
 from gradstream.metrics import CATALOGUE, Point
@@ -77,7 +77,7 @@ def _store(session: Session, job: JobRow, attempt: int, batches: Sequence[Came])
     stored = _keep(session, job, attempt, feed.take(session, job, len(new)), new)
     before, origins = job.progress, _origins(job)
     told = [(batch.source, _believed(batch, origins)) for batch in stored]
-    job.progress = fold(before, attempt, told, now(session), _target(job))
+    job.progress = fold(before, attempt, told, now(session), **end_of(job.spec))
     jobs.note_figures(job, figures(job.progress))
     for alert in new_alerts(before, job.progress, lambda: JobSpec.model_validate(job.spec).effective_gate):
         feed.record(session, job, EventKind.WARNING, alert.sentence, actor=alert.actor, data=alert.data)
@@ -133,11 +133,6 @@ def _record_faults(session: Session, job: JobRow, stored: Sequence[Came]) -> Non
             job.progress = progress
             log.warning("metrics are not stored", source=who, field=fault.field, why=fault.sentence)
             feed.record(session, job, EventKind.WARNING, sentence, actor=who, data={"source": who, "field": fault.field})
-
-
-def _target(job: JobRow) -> str | None:
-    """The metric of the job's target, read without checking the whole job file once more."""
-    return ((job.spec.get("stop") or {}).get("target") or {}).get("metric")
 
 
 def page(

@@ -106,7 +106,7 @@ def _describe_slow(kept: Folded, gate: Gate, found: Found) -> Iterator[Alert]:
     for rank, factor in sorted(found.items()):
         finished = 0 if rank in kept.remaining.left else len(kept.remaining.left)
         part = alerts.longest_part(rank, kept.summaries, gate)
-        how = {"follows": kept.passes.follows, "dealt": bool(kept.remaining.dealt)}
+        how = {"follows": kept.passes.follows, "dealt": bool(kept.remaining.dealt), "endless": kept.endless}
         sentence = alerts.slow_sentence(rank, factor, gate, finished, len(kept.remaining.shares), part=part, **how)
         yield Alert(sentence, _SERVER, {"rank": rank, "slower": factor, "part": part})
 

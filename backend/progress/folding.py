@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -56,17 +56,23 @@ _OF_ATTEMPT = (*_COUNTED, "slow", "hanging", "waits_for", "exports", "source", "
 
 
 def fold(
-    state: dict[str, Any], attempt: int, batches: Iterable[tuple[str, Sequence[Point]]], at: datetime, target: str | None = None
+    state: dict[str, Any],
+    attempt: int,
+    batches: Iterable[tuple[str, Sequence[Point]]],
+    at: datetime,
+    target: str | None = None,
+    *,
+    endless: bool = False,
 ) -> dict[str, Any]:
     """Return the state after these points, each batch with its source. A new attempt begins at its checkpoint, so counts start
-    over. `target`: the metric of the job's target."""
+    over. `target`: the metric of the job's target. `endless`: the job never ends by itself."""
     new = Folded.model_validate(state)
     if attempt < new.attempt:
         return state  # late news of an attempt that has ended
     if new.attempt != attempt:
         fresh = Folded(attempt=attempt)
         new = new.model_copy(update={name: getattr(fresh, name) for name in ("attempt", *_OF_ATTEMPT)})
-    new.target = target
+    new.target, new.endless = target, endless
     for source, points in batches:
         _take_batch(new, source, points, at.timestamp())
     new.throughput.note(at.timestamp())
@@ -76,6 +82,12 @@ def fold(
     if new.first_step_at is None and new.version > 0:
         new.first_step_at = at
     return new.model_dump(mode="json")
+
+
+def end_of(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `target` and `endless` of a job file, read without checking the whole file once more."""
+    stop = spec.get("stop") or {}
+    return {"target": (stop.get("target") or {}).get("metric"), "endless": bool(stop.get("never"))}
 
 
 def _take_batch(new: Folded, source: str, points: Sequence[Point], at: float) -> None:

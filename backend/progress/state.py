@@ -41,6 +41,8 @@ class Folded(BaseModel):
     """Share of the training that is done, 0 to 1."""
     target: str | None = None
     """The metric of the job's target."""
+    endless: bool = False
+    """The job never ends by itself."""
     staleness_sum: float = 0.0
     staleness_count: int = 0
     eval: dict[str, float | None] = Field(default_factory=dict)

@@ -11,12 +11,16 @@ from backend.metrics.charts.timings import CellSums
 from backend.stragglers import causes, wording
 from backend.stragglers.causes import CoreShares, WorkerMachine
 from backend.stragglers.cells import WorkerCells
-from backend.stragglers.gains import Gains, RecordedTraining, crowded, gains
+from backend.stragglers.gains import Gains, gains
 from backend.stragglers.periods import SlowPeriod, means_of_others, slow_periods
+from backend.stragglers.recorded import RecordedTraining
+from backend.stragglers.remedies import crowded
 from gradstream.api.stragglers import SlowWorker, StragglerRemedy, Stragglers
 from gradstream.spec import JobSpec
 
 _MOST_SHOWN = 50
+_LITTLE = 0.02
+"""Share of the training below which a cost is little."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,10 @@ class Measured:
     machines: Mapping[int, WorkerMachine]
     silent: Mapping[int, float]
     """Seconds without a push of workers that are long overdue."""
+    examples: float | None
+    """Examples per second that the model has learned from, on average; None: not known."""
+    follows: bool
+    """The job learns from a folder or a stream that grows."""
 
 
 def nothing(attempt: int, spec: JobSpec, why: str) -> Stragglers:
@@ -50,7 +58,7 @@ def nothing(attempt: int, spec: JobSpec, why: str) -> Stragglers:
 
 
 def _empty(attempt: int, message: str) -> Stragglers:
-    figures = dict.fromkeys(("seconds", "lost_so_far", "lost_at_end", "ideal", "cost"))
+    figures = dict.fromkeys(("seconds", "lost_so_far", "lost_at_end", "ideal", "examples_per_hour", "even_per_hour", "cost"))
     return Stragglers(attempt=attempt, message=message, items=[], remedies=[], **figures)
 
 
@@ -59,7 +67,18 @@ def diagnose(found: Measured) -> Stragglers:
     if not periods:
         return _empty(found.attempt, _even_sentence(found))
     ended = {rank: at - found.began for rank, at in found.ended.items()}
-    recorded = RecordedTraining(found.spec, found.workers, found.shares, periods, found.elapsed, found.left, ended, found.running)
+    recorded = RecordedTraining(
+        found.spec,
+        found.workers,
+        found.shares,
+        periods,
+        found.elapsed,
+        found.left,
+        ended,
+        found.running,
+        found.examples,
+        found.follows,
+    )
     gained = gains(recorded)
     slow = {period.rank for period in periods}
     others = [found.machines[rank] for rank in found.workers if rank not in slow and rank in found.machines]
@@ -76,6 +95,8 @@ def diagnose(found: Measured) -> Stragglers:
         lost_so_far=gained.lost_so_far,
         lost_at_end=gained.lost_at_end,
         ideal=gained.ideal,
+        examples_per_hour=gained.examples_per_hour,
+        even_per_hour=gained.even_per_hour,
         cost=_cost_sentence(gained, found),
         remedies=[*gained.remedies, *_crowded(items, found, others)],
     )
@@ -163,20 +184,36 @@ def _after(moment: datetime, found: Measured) -> float:
 
 
 def _cost_sentence(gained: Gains, found: Measured) -> str:
-    so_far, at_end = gained.lost_so_far, gained.lost_at_end
-    if so_far is None:
-        return "The cost is not predicted: the job has a gate, or data, for which no closed form of its duration is known."
-    if at_end is None or gained.seconds is None:
+    so_far = gained.lost_so_far
+    if gained.unpredicted:
+        if so_far is None:
+            return f"The cost is not predicted: {gained.unpredicted}."
         known = f"So far it has cost about {wording.duration(so_far)}. " if so_far >= 1 else ""
-        return f"{known}The cost at the end is not predicted: {_unpredictable(gained, found)}."
-    share = at_end / gained.seconds
-    if share < 0.02:
-        return f"It costs the job little: less than 2 % of its {wording.duration(gained.seconds)}."
-    even = wording.duration(gained.seconds - at_end)
+        whose = "now" if found.spec.stop.never else "at the end"
+        return f"{known}The cost {whose} is not predicted: {gained.unpredicted}."
+    assert so_far is not None, "a prediction knows what is lost"
+    if gained.examples_per_hour is not None:
+        return _hourly_sentence(gained.examples_per_hour, gained.even_per_hour or 0.0, so_far, found)
+    seconds, at_end = gained.seconds or 0.0, gained.lost_at_end or 0.0
+    if at_end < _LITTLE * seconds:
+        return f"It costs the job little: less than 2 % of its {wording.duration(seconds)}."
+    even = wording.duration(seconds - at_end)
     if not found.running:
-        return f"The training took {wording.duration(gained.seconds)}. With workers equally fast it would have taken about {even}."
-    how = f"The training takes about {wording.duration(gained.seconds)}; with workers equally fast it would take about {even}."
+        return f"The training took {wording.duration(seconds)}. With workers equally fast it would have taken about {even}."
+    how = f"The training takes about {wording.duration(seconds)}; with workers equally fast it would take about {even}."
     return f"{how} {_so_far(so_far, found)}"
+
+
+def _hourly_sentence(rate: float, even: float, so_far: float, found: Measured) -> str:
+    """The cost of slow workers in a job without an end."""
+    lost = f" So far that has cost about {wording.duration(so_far)} of training." if so_far >= 1 else ""
+    if even - rate < _LITTLE * even:
+        return f"It costs the job little now: less than 2 % of its {wording.count(even)} examples an hour.{lost}"
+    if not found.running:
+        ended = f"At its end the job trained about {wording.count(rate)} examples an hour; with workers equally fast it would have"
+        return f"{ended} trained about {wording.count(even)}."
+    trains = f"The job trains about {wording.count(rate)} examples an hour; with workers equally fast it would train about"
+    return f"{trains} {wording.count(even)}.{lost}"
 
 
 def _so_far(seconds: float, found: Measured) -> str:
@@ -184,12 +221,6 @@ def _so_far(seconds: float, found: Measured) -> str:
         return f"So far that has cost about {wording.duration(seconds)}."
     shares = found.spec.effective_gate.mode != "bsp" and found.spec.data.deal == "shares"
     return "So far it has cost nothing, as the others still train." if shares else "So far it has cost less than a second."
-
-
-def _unpredictable(gained: Gains, found: Measured) -> str:
-    if not found.running:
-        return "the job ended before all was trained"
-    return "the time left is not known" if gained.seconds is None else "the recorded times do not reproduce the job's duration"
 
 
 def _crowded(items: list[SlowWorker], found: Measured, others: Sequence[WorkerMachine]) -> list[StragglerRemedy]:

@@ -5,15 +5,19 @@ of recorded time; the last one goes on after that. A closed form of each gate tu
 
     shares, asp or ssp    each worker trains its share at its own pace; the job ends with the slowest
     bsp                   each round takes as long as its slowest worker
+    bsp with a quorum     each round takes as long as the worker that completes the quorum; slower ones keep their own paces, and
+                          their pushes are dropped
     demand, asp           the paces add up
     demand, ssp           the same, and no worker is more than `bound` rounds ahead of the slowest
+
+A job without an end has no duration, so `learned` gives the mini-batches that count per second.
 
 `tests/unit/backend/test_stragglers_predicted.py` compares them with the simulator."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -47,21 +51,53 @@ class Paces:
         found: Array = self.cells[:, :whole].sum(axis=1) * self.width + rest * pace
         return found
 
-    def rows(self, ranks: Collection[int]) -> Paces:
+    def from_now(self, ranks: Collection[int]) -> Paces:
+        """Return the paces of these workers after the recorded time."""
         kept = [place for place, rank in enumerate(self.ranks) if rank in ranks]
-        return Paces(tuple(self.ranks[place] for place in kept), self.cells[kept], self.after[kept], self.width)
+        return Paces(tuple(self.ranks[place] for place in kept), self.cells[kept, :0], self.after[kept], self.width)
 
-    def slowest(self) -> Paces:
-        """Return the paces of rounds: in each cell that of the slowest worker."""
-        return Paces(self.ranks[:1], self.cells.min(axis=0, keepdims=True), self.after.min(keepdims=True), self.width)
+
+def in_rounds(paces: Array, quorum: int | None) -> Array:
+    """Return the paces of workers (rows) under bsp: none is faster than the one that completes the quorum. None: all do."""
+    found: Array = np.minimum(paces, round_pace(paces, quorum))
+    return found
+
+
+def round_pace(paces: Array, quorum: int | None) -> Array:
+    """Return the pace of the worker (row) that completes the quorum. None: all do."""
+    count = len(paces)
+    found: Array = np.sort(paces, axis=0)[count - min(quorum or count, count)]
+    return found
+
+
+def learned(paces: Array, gate: Gate) -> Array:
+    """Return the mini-batches of all workers (rows) together that count, per second, in a job that has no end in sight.
+
+    Beyond a quorum they are dropped. Under ssp no worker stays faster than the slowest."""
+    if gate.mode == "bsp":
+        found: Array = min(gate.quorum or len(paces), len(paces)) * round_pace(paces, gate.quorum)
+        return found
+    held = np.minimum(paces, paces.min(axis=0)) if gate.mode == "ssp" else paces
+    total: Array = held.sum(axis=0)
+    return total
 
 
 def own_paces(workers: Mapping[int, WorkerCells], *, held: bool) -> Paces:
     """`held`: the gate holds workers back, so only the least wait of all is the exchange; else each has its own."""
     ranks = tuple(sorted(workers))
-    least = min((mean["wait"] for one in workers.values() if (mean := one.mean(slice(None)))), default=0.0)
-    rows, after = zip(*(_pace(workers[rank], least if held else None) for rank in ranks), strict=True)
+    exchange = _least_wait(list(workers.values())) if held else None
+    rows, after = zip(*(_pace(workers[rank], exchange) for rank in ranks), strict=True)
     return Paces(ranks, np.stack(rows), np.array(after), next(iter(workers.values())).width)
+
+
+def _least_wait(workers: Sequence[WorkerCells]) -> float:
+    """Return the seconds of a mini-batch for which even the worker waits that the others wait for. It may be another one in each
+    cell."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        waits = np.stack([np.where(one.pushes > 0, one.parts["wait"] / (one.pushes * one.steps), np.inf) for one in workers])
+    least = waits.min(axis=0)
+    known = least[np.isfinite(least)]
+    return float(np.median(known)) if len(known) else 0.0
 
 
 def _pace(one: WorkerCells, exchange: float | None) -> tuple[Array, float]:
@@ -91,26 +127,60 @@ class Training:
 
     gate: Gate
     deal: Deal
-    shares: Mapping[int, int]
+    shares: Mapping[int, float]
     """Mini-batches of each worker."""
     window: float = 1.0
     """Mini-batches of a push."""
 
     @property
-    def is_known(self) -> bool:
-        """Return whether a closed form exists."""
+    def unknown(self) -> str | None:
+        """Return the setting for which no closed form exists."""
         gate = self.gate
-        return bool(self.shares) and gate.quorum is None and gate.cohort == 1 and gate.warm_start is None and gate.may_drop is False
+        if gate.cohort != 1:
+            return "gate.cohort draws the workers of each round at random"
+        if gate.warm_start is not None:
+            return "gate.warm_start lets one worker begin alone"
+        return "gate.max_staleness drops pushes" if gate.max_staleness is not None else None
 
     def seconds(self, paces: Paces) -> float | None:
         """Return how long the training takes. None: it would not end."""
         shares = np.array([self.shares[rank] for rank in paces.ranks], float)
         if self.gate.mode == "bsp":
-            return _first(paces.slowest(), lambda done: bool(done[0] >= shares.max()))
+            return self._rounds(paces, shares)
         if self.deal == "shares":
             return _first(paces, lambda done: bool((done >= shares).all()))
-        ahead = (self.gate.bound + 1) * self.window if self.gate.mode == "ssp" else np.inf
+        ahead = self._ahead
         return _first(paces, lambda done: bool(np.minimum(done, done.min() + ahead).sum() >= shares.sum()))
+
+    def done(self, paces: Paces, seconds: float) -> Array:
+        """Return the mini-batches of each worker after so many seconds, if none has trained its whole share."""
+        if self.gate.mode == "bsp":
+            return replace(paces, cells=in_rounds(paces.cells, self.gate.quorum)).done(seconds)
+        done = paces.done(seconds)
+        found: Array = np.minimum(done, done.min() + self._ahead)
+        return found
+
+    @property
+    def _ahead(self) -> float:
+        """Mini-batches by which a worker may be ahead of the slowest."""
+        return (self.gate.bound + 1) * self.window if self.gate.mode == "ssp" else np.inf
+
+    def _rounds(self, paces: Paces, shares: Array) -> float | None:
+        """A worker leaves when it has trained its share, and the quorum is one of those that are left."""
+        left, now = shares.copy(), 0.0
+        for pace, width in [*((cell, paces.width) for cell in paces.cells.T), (paces.after, np.inf)]:
+            until = now + width
+            while left.any() and now < until:
+                live = np.flatnonzero(left)
+                rate = in_rounds(pace[live], self.gate.quorum)
+                with np.errstate(divide="ignore"):
+                    ends = left[live] / rate
+                span = min(float(ends.min()), until - now)
+                if span == np.inf:
+                    return None
+                left[live] = np.where(ends <= span, 0.0, left[live] - span * rate)
+                now += span
+        return now
 
 
 def _first(paces: Paces, is_over: Callable[[Array], bool]) -> float | None:

@@ -87,6 +87,8 @@ def stragglers(session: Session, job_id: UUID) -> Stragglers:
             running,
             _machines(session, spec, kept, rows, running=running),
             _silent(kept) if running else {},
+            kept.throughput.mean,
+            kept.passes.follows,
         )
     )
 

@@ -1,4 +1,4 @@
-"""Durations in sentences, with two digits that mean something. Pure."""
+"""Durations and counts in sentences, with two digits that mean something. Pure."""
 
 from __future__ import annotations
 
@@ -19,6 +19,12 @@ def duration(value: float) -> str:
     if value < 99.5 * 60:
         return f"{value / 60:.2g} min"
     return f"{value / 3600:.2g} h" if value < 99.5 * 3600 else f"{value / 86400:.2g} days"
+
+
+def count(value: float) -> str:
+    """Write a large number: 960, 33,000, 1.2 million."""
+    rounded = float(f"{value:.2g}")
+    return f"{rounded / 1e6:g} million" if rounded >= 1e6 else f"{rounded:,.0f}"
 
 
 def workers(ranks: list[int]) -> str:

@@ -47,7 +47,12 @@ class StragglerRemedy(ApiModel):
     )
     command: str | None = Field(description="The command that does it now; null: there is none")
     message: str
-    seconds: float | None = Field(description="Predicted seconds of the whole training with it; null: not predicted")
+    seconds: float | None = Field(
+        description="Predicted seconds of the whole training with it; null: not predicted, or the job has no end"
+    )
+    examples_per_hour: float | None = Field(
+        description="Predicted examples per hour that the model learns from with it, in a job that has no end; null: not predicted"
+    )
     gain: str | None = Field(
         description="The prediction in words; null: there is none", examples=["Predicted: about 2.3 min in all instead of 15 min."]
     )
@@ -59,7 +64,9 @@ class Stragglers(ApiModel):
     attempt: int
     message: str = Field(description="The result in one sentence", examples=["All 4 workers are about equally fast."])
     items: list[SlowWorker] = Field(description="Slow workers of now first, then by rank and time")
-    seconds: float | None = Field(description="Seconds of the whole training as it is: measured if it has ended; null: not known")
+    seconds: float | None = Field(
+        description="Seconds of the whole training as it is: measured if it has ended; null: not known, or without an end"
+    )
     lost_so_far: float | None = Field(description="Seconds that stragglers have cost so far; null: not known")
     lost_at_end: float | None = Field(
         description="Predicted seconds that they cost at the end of the training; null: not predicted"
@@ -67,5 +74,9 @@ class Stragglers(ApiModel):
     ideal: float | None = Field(
         description="Predicted seconds of the training if the speeds of all workers added up; null: not predicted"
     )
+    examples_per_hour: float | None = Field(
+        description="Examples per hour that the model learns from as it is, in a job without an end; null: not predicted"
+    )
+    even_per_hour: float | None = Field(description="The same if all workers were equally fast; null: not predicted")
     cost: str | None = Field(description="The cost in words; null: there is no straggler")
     remedies: list[StragglerRemedy] = Field(description="The largest predicted gain first")

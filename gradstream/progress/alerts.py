@@ -90,38 +90,51 @@ def slow_sentence(
     part: str | None = None,
     follows: bool = False,
     dealt: bool = False,
+    endless: bool = False,
     on_platform: bool = True,
 ) -> str:
     """`part`: as `longest_part` returns it. `finished`: workers that have trained all of their shares while this one still trains;
     0 if it has ended, too. `follows`: the job learns from a folder or a stream that grows. `dealt`: the servers deal mini-batches
-    on demand. `on_platform`: users can stop the worker alone."""
-    waited_for = gate.mode == "bsp" and gate.quorum is None
+    on demand. `endless`: the job never ends by itself. `on_platform`: users can stop the worker alone."""
+    in_rounds = gate.mode == "bsp" and gate.quorum is None
+    waits = in_rounds or (endless and gate.mode == "ssp")
     told = f"worker-{rank} is {factor:.{0 if factor >= 3 else 1}f} times slower than the other workers. "
     told += f"{_PARTS[part]} makes most of the difference. " if part else ""
     if finished and finished == workers - 1:
         told += f"They have finished, and the job waits for worker-{rank} alone. "
-    elif waited_for:
-        told += "They wait for it in each round. "
+    elif waits:
+        told += "They wait for it in each round. " if in_rounds else f"They wait for it when they are {gate.bound} rounds ahead. "
     elif follows:
-        told += (
-            "Each worker trains its own part of the data that comes, so passes close when the slowest one has trained its part. "
-        )
-    elif dealt:
-        told += "The others train what it leaves, so it costs the job only its own speed. "
+        told += "Each worker trains its own part of the data that comes, "
+        told += "so passes close when the slowest one has trained its part. "
+    elif endless or dealt:
+        told += "The others do not wait for it, " if endless else "The others train what it leaves, "
+        told += "so it costs the job only its own speed. "
     else:
         told += "Each worker trains a fixed share of the data, so the job ends when the slowest one does. "
-    left_out = "its part of all data to come" if follows else "the rest of its share"
-    if dealt:
+    if (endless or dealt) and not (waits or follows):
         return f"{told}To train faster, run it on a faster machine."
+    left_out = "its part of all data to come" if follows or endless else "the rest of its share"
     remedies = [f"stop worker-{rank} on the Workers tab to leave out {left_out}"] if on_platform else []
-    if waited_for:
-        remedies += ["use adag or dynsgd under asp with data.deal set to demand, so that the others train what it leaves"]
-    else:
-        remedies += ["run it on a faster machine", "train with fewer workers"]
-        remedies += [] if follows else ["set data.deal to demand, so that the others train what it leaves"]
+    remedies += _settings_for_slow(in_rounds=in_rounds, waits=waits, follows=follows, endless=endless)
     text = f"{', '.join(remedies[:-1])}{',' * (len(remedies) > 2)} or {remedies[-1]}" if len(remedies) > 1 else remedies[0]
-    quorum = " With gate.quorum alone the others end earlier, and the job does not." if waited_for else ""
-    return f"{told}{text[0].upper()}{text[1:]}.{quorum}"
+    told += f"{text[0].upper()}{text[1:]}."
+    if in_rounds and not endless:
+        told += " With gate.quorum alone the others end earlier; the job does not if this worker stays slow."
+    return told
+
+
+def _settings_for_slow(*, in_rounds: bool, waits: bool, follows: bool, endless: bool) -> list[str]:
+    """Return changes for the next run. Data that grows has no mini-batches to deal, and a job without an end needs none dealt."""
+    if waits and endless:
+        return [
+            *(["set gate.quorum, so that rounds end without it"] if in_rounds else []),
+            f"{'use adag or dynsgd under' if in_rounds else 'set gate to'} asp, so that no worker waits",
+        ]
+    if waits and not follows:
+        return ["use adag or dynsgd under asp with data.deal set to demand, so that the others train what it leaves"]
+    deal = [] if follows else ["set data.deal to demand, so that the others train what it leaves"]
+    return ["run it on a faster machine", "train with fewer workers", *deal]
 
 
 def slow_resolutions(slow: Mapping[int, float]) -> dict[int, str]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from gradstream.workload import Workload
 from gradstream.workload_source.annotations import is_class_var, read_type, read_value
+from gradstream.workload_source.attribute_help import attribute_helps
 from gradstream.workload_source.modules import DefinedClass, ForeignName, Modules, OtherValue
 
 _PLAIN = ("model", "dataset", "loss")
@@ -38,6 +39,8 @@ class StaticArgument:
     required: bool
     default: Any
     """UNKNOWN where there is none, or it is not a literal."""
+    help: str = ""
+    """The text below it in quotes, or the comment behind it."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +127,9 @@ def _arguments(modules: Modules, classes: tuple[DefinedClass, ...]) -> Iterator[
     """Yield the arguments, those of the bases first, in the order of `gradstream.workload.arguments`."""
     annotations: dict[str, tuple[DefinedClass, ast.expr]] = {}
     values: dict[str, ast.expr | None] = {}
+    helps: dict[str, str] = {}
     for each in reversed(classes):
+        helps |= attribute_helps(each.node, each.module.lines)
         for name, statement in _attributes(each.node):
             if isinstance(statement, ast.AnnAssign):
                 annotations[name] = each, statement.annotation
@@ -141,6 +146,7 @@ def _arguments(modules: Modules, classes: tuple[DefinedClass, ...]) -> Iterator[
                 read_type(modules, owner.module, annotation),
                 required=name not in values and not hasattr(Workload, name),
                 default=read_value(values.get(name)),
+                help=helps.get(name, ""),
             )
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from gradstream.workload_source.files import CodeText
 from gradstream.workload_source.parsing import parse_module
@@ -16,6 +18,7 @@ MAX_PARSED = 150_000
 """Separators in the text of all modules of some code that are parsed, about 1 MiB of what people write. The rest is as good as
 unknown: anyone may upload code, and a text of nothing but `a,a,a` or `{a}{a}` takes Python seconds."""
 _SEPARATORS = ",;.()[]{}:=+-*/%&|^<>@\n"
+_LINE_END = re.compile(r"\r\n?|\n")
 _DYNAMIC = {"exec", "globals", "locals", "vars", "setattr", "import_module", "__import__"}
 """Calls by which a module can get names, or a class attributes, that its text does not show."""
 
@@ -63,12 +66,18 @@ class ModuleText:
     name: str
     package: bool
     tree: ast.Module
+    text: str = ""
     bindings: dict[str, Binding] = field(default_factory=dict)
     """The last binding of each name; None also where it depends on a condition."""
     stars: list[str] = field(default_factory=list)
     """Modules of which all names are imported."""
     dynamic: bool = False
     """It may have names that its text does not show."""
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """Lines as Python counts them."""
+        return _LINE_END.split(self.text)
 
 
 class Modules:
@@ -95,7 +104,7 @@ class Modules:
             tree = parse_module(text)
         except (ValueError, RecursionError, MemoryError):  # a NUL; nested beyond what any author writes
             return None
-        module = ModuleText(name, path.endswith("__init__.py"), tree)
+        module = ModuleText(name, path.endswith("__init__.py"), tree, text)
         _collect(module, tree.body, certain=True)
         _notice_dynamic(module)
         return module

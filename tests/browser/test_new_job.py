@@ -53,10 +53,14 @@ def test_a_folder_is_packed_in_the_browser_and_its_job_file_fills_the_form(open_
     assert client.wait(_submitted(page), timeout=120).status == "succeeded"
 
 
-CIRCLE = """from gradstream import Workload
+CIRCLE = """from typing import Literal
+from gradstream import Workload
 
 class Circle(Workload):
-    hidden: int = 32
+    hidden: int = 32  # units of the hidden layer
+    activation: Literal["relu", "tanh"] = "relu"
+    bias: bool = True
+    sizes: list[int] = [1, 2]
     radius: float
     def model(self): ...
     def dataset(self, split): ...
@@ -79,12 +83,18 @@ def test_nothing_is_green_before_there_is_code_and_the_code_names_its_workload(o
     page.get_by_label("A folder of code").set_input_files(folder)
     expect(page.get_by_label("Entrypoint")).to_have_value("lab:Circle")
     expect(page.get_by_test_id("left-out")).to_contain_text(".env")
-    expect(page.get_by_label("Value of hidden")).to_have_attribute("placeholder", "32")
+    expect(page.get_by_label("hidden", exact=True)).to_have_attribute("placeholder", "32")
     expect(page.get_by_text("missing: Circle.radius has no default").first).to_be_visible()
     expect(submit).to_be_disabled()
-    page.get_by_label("Value of radius").fill("0.8")
-    page.get_by_label("Value of radius").press("Enter")
+    arguments = page.get_by_role("group", name="Code")
+    arguments.get_by_label("radius").fill("0.8")
     expect(page.get_by_label(YAML)).to_have_value(re.compile(r"radius: 0\.8"))
+    expect(page.get_by_text("units of the hidden layer (default 32)")).to_be_visible()
+    arguments.get_by_label("activation").click()
+    page.get_by_role("option", name="tanh").click()
+    arguments.get_by_label("bias").click()
+    expect(page.get_by_label(YAML)).to_have_value(re.compile(r"activation: tanh\n\s+bias: false"))
+    expect(page.get_by_label("Value of sizes")).to_have_attribute("placeholder", "[ 1, 2 ]")
     expect(status.filter(has_text="The job file is valid and matches its code.")).to_be_visible()
     expect(page.get_by_test_id("plan")).to_contain_text("processes would start")
     expect(submit).to_be_enabled()

@@ -6,11 +6,15 @@ import csv
 from collections import defaultdict
 from pathlib import Path
 from statistics import mean
+from typing import Any
 
 import pytest
 
+from gradstream.api.stragglers import StragglerRemedy, Stragglers
+from gradstream.client import Job
 from tests.headlines.check import api
 from tests.platforms import Lab
+from tests.support import eventually
 
 
 def test_a_slow_worker_is_named_with_cause_cost_and_remedy(lab: Lab, tmp_path: Path) -> None:
@@ -44,6 +48,31 @@ def test_a_slow_worker_is_named_with_cause_cost_and_remedy(lab: Lab, tmp_path: P
     [warning] = [event for event in lab.client.events(job.id) if event.kind == "warning"]
     assert (warning.data["rank"], warning.data["part"]) == (slowest, "compute")
     assert "Computing makes most of the difference." in warning.message
+
+
+@pytest.mark.more
+def test_a_quorum_makes_a_job_without_an_end_as_fast_as_predicted(lab: Lab, tmp_path: Path) -> None:
+    """The same job twice: in rounds of all three workers, and in rounds that end with the first two pushes."""
+
+    def start(name: str, gate: Any) -> Job:
+        args = {"straggler": str(tmp_path / name), "lag": 0.5, "pause": 0.05}
+        roles = {"worker": {"count": 3, "device": "cpu"}, "server": {"count": 1}}
+        strategy = {"name": "sync", "lr": 0.01}
+        return lab.submit(name, strategy=strategy, gate=gate, batch_size=8, args=args, stop={"never": True}, roles=roles)
+
+    def backups(found: Stragglers) -> list[StragglerRemedy]:
+        return [remedy for remedy in found.remedies if remedy.setting == "gate: {mode: bsp, quorum: 2}"]
+
+    job = start("rounds", "bsp")
+    [predicted] = eventually(lambda: backups(lab.client.stragglers(job)), "a prediction")
+    lab.ended(lab.client.stop(job.id))
+    job = start("quorum", {"mode": "bsp", "quorum": 2})
+    job = lab.trains(job, samples=2000)
+    job = lab.ended(lab.client.stop(job.id))
+    measured = job.progress.mean_samples_per_second
+    assert measured is not None
+    assert predicted.examples_per_hour == pytest.approx(3600 * measured, rel=0.25)
+    assert measured > 3 * 8 / 0.5, "faster than the slow worker lets rounds of all be"
 
 
 def _recomputed(exported: str) -> tuple[dict[int, int], dict[int, float], dict[int, float], dict[int, float]]:

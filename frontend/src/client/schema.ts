@@ -2448,6 +2448,29 @@ export interface components {
              * @description `default` is its value
              */
             literal: boolean;
+            /**
+             * Values
+             * @description JSON Schema of its values; null: the annotation is not a simple type
+             * @example {
+             *       "type": "integer"
+             *     }
+             * @example {
+             *       "enum": [
+             *         "relu",
+             *         "tanh"
+             *       ],
+             *       "type": "string"
+             *     }
+             */
+            values: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * Help
+             * @description Its help in the code: the text below it in quotes, or the comment behind it; empty: none
+             * @example Units of the hidden layer
+             */
+            help: string;
         };
         /** BundledFile */
         BundledFile: {
@@ -8059,9 +8082,14 @@ export interface components {
             message: string;
             /**
              * Seconds
-             * @description Predicted seconds of the whole training with it; null: not predicted
+             * @description Predicted seconds of the whole training with it; null: not predicted, or the job has no end
              */
             seconds: number | null;
+            /**
+             * Examples Per Hour
+             * @description Predicted examples per hour that the model learns from with it, in a job that has no end; null: not predicted
+             */
+            examples_per_hour: number | null;
             /**
              * Gain
              * @description The prediction in words; null: there is none
@@ -8089,7 +8117,7 @@ export interface components {
             items: components["schemas"]["SlowWorker"][];
             /**
              * Seconds
-             * @description Seconds of the whole training as it is: measured if it has ended; null: not known
+             * @description Seconds of the whole training as it is: measured if it has ended; null: not known, or without an end
              */
             seconds: number | null;
             /**
@@ -8107,6 +8135,16 @@ export interface components {
              * @description Predicted seconds of the training if the speeds of all workers added up; null: not predicted
              */
             ideal: number | null;
+            /**
+             * Examples Per Hour
+             * @description Examples per hour that the model learns from as it is, in a job without an end; null: not predicted
+             */
+            examples_per_hour: number | null;
+            /**
+             * Even Per Hour
+             * @description The same if all workers were equally fast; null: not predicted
+             */
+            even_per_hour: number | null;
             /**
              * Cost
              * @description The cost in words; null: there is no straggler

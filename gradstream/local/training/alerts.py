@@ -43,8 +43,9 @@ _OF_PROCESSES = {
 class RunAlerts:
     """Each alert once, in the order in which the run raised them, as it was worded last."""
 
-    def __init__(self, gate: Gate) -> None:
-        self._gate = gate
+    def __init__(self, gate: Gate, *, endless: bool = False) -> None:
+        """`endless`: the job never ends by itself."""
+        self._gate, self._endless = gate, endless
         self._raised: dict[_Key, str] = {}
         self._lasting: dict[_Key, str] = {}
         """The sentences that say alerts are over, of those that there are, by kind and subject."""
@@ -152,11 +153,11 @@ class RunAlerts:
             self._raise_once(("overlap",), overlap_sentence(int(point.value), self._compared_rows))
 
     def _slow_sentence(self, rank: int, factor: float) -> str:
-        left = self._remaining.left
+        kept, left = self._remaining, self._remaining.left
         finished = 0 if rank in left else len(left)
-        how = {"follows": self._passes.follows, "dealt": bool(self._remaining.dealt), "on_platform": False}
+        how = {"follows": self._passes.follows, "dealt": bool(kept.dealt), "endless": self._endless, "on_platform": False}
         part = alerts.longest_part(rank, self._summaries, self._gate)
-        return alerts.slow_sentence(rank, factor, self._gate, finished, len(self._remaining.shares), part=part, **how)
+        return alerts.slow_sentence(rank, factor, self._gate, finished, len(kept.shares), part=part, **how)
 
     def _raise_once(self, key: _Key, sentence: str) -> None:
         if key not in self._raised:

@@ -30,7 +30,7 @@ class TrainingRun:
         self._spec, self._console, self._make_attempt = spec, console, make_attempt
         self._began = time.monotonic()
         self._attempt = make_attempt(spec, 1)
-        self._alerts = RunAlerts(spec.effective_gate)
+        self._alerts = RunAlerts(spec.effective_gate, endless=spec.stop.never)
         self._progress = RunProgress(spec, self._alerts, self._attempt.number)
         self._interval = spec.checkpoint.cadence.seconds or math.inf  # by samples, the shards take them by themselves
         self._next_checkpoint = self._began + self._interval

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from backend.platform import Platform
+from backend.scheduler.controller import Controller
 from gradstream import metrics
 from gradstream.metrics import Point
 from gradstream.process.exits import ExitReason
 from gradstream.wire.redis import keys
 from gradstream.wire.telemetry import records
+from tests.integration.backend.agent import Agent
 from tests.integration.backend.running import Running
 
 BEGAN = 1000.3
@@ -68,6 +72,29 @@ def test_a_worker_that_is_slow_for_a_while_is_told_of_with_both_ends(running: Ru
         (event["kind"], event["message"][:28]) for event in running.items("events") if event["kind"] in ("warning", "resolved")
     ]
     assert kinds == [("warning", "worker-1 is 4 times slower t"), ("resolved", "worker-1 is no longer slow: ")]
+
+
+def test_a_job_without_an_end_says_what_it_learns_in_an_hour(
+    api: httpx.Client, agent: Agent, controller: Controller, platform: Platform, tmp_path: Path
+) -> None:
+    """Rounds of 2 s, for which one worker computes, and of which the other waits 1.8 s."""
+    changes = {"strategy": {"name": "adag", "lr": 0.1}, "gate": "bsp", "stop": {"never": True}, "batch_size": 4}
+    running = Running(api, agent, controller, tmp_path, **changes)
+    send(platform, running, "server-0.0", 0, [Point(metrics.ACTIVE.name, rank, 0, 0, 0, BEGAN, 1.0) for rank in range(2)])
+    waits = [point._replace(name=metrics.WAIT.name, value=1.8) for point in pushes(0, 0.5, 0, 60, 1)]
+    own = [point._replace(value=0.2) for point in pushes(0, 0.5, 0, 60, 1)]
+    send(platform, running, "worker-0.0", 1, [*own, *waits])
+    send(platform, running, "worker-1.0", 1, pushes(1, 0.5, 0, 60, 1))
+    learned = [Point(metrics.NORM.name, -1, 0, 8 * round, round, BEGAN + 2 * round, 1.0) for round in range(1, 31)]
+    send(platform, running, "server-0.0", 1, learned)
+    found = look(running)
+    assert [item["rank"] for item in found["items"]] == [1]
+    assert found["examples_per_hour"] == pytest.approx(2 * 4 / 2 * 3600, rel=0.05)
+    remedies = {remedy["setting"]: remedy for remedy in found["remedies"]}
+    assert remedies["gate: asp"]["examples_per_hour"] == pytest.approx((5 + 0.5) * 4 * 3600, rel=0.05)
+    assert remedies["gate: {mode: bsp, quorum: 1}"]["examples_per_hour"] == pytest.approx(5 * 4 * 3600, rel=0.05)
+    assert found["seconds"] is None
+    assert running.job["progress"]["alerts"][0].count("gate.quorum") == 1
 
 
 def test_the_time_without_a_process_is_not_slow(running: Running, platform: Platform) -> None:

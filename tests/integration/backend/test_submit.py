@@ -187,6 +187,7 @@ def test_a_job_without_code_is_valid_but_not_ready(api: httpx.Client, tmp_path: 
     there = api.post("/jobs/validate", json={"spec": spec(), "bundle": bundle}).json()
     assert (there["valid"], there["ready"]) == (True, True)
     hidden = {"name": "hidden", "annotation": "int", "required": False, "default": 8, "literal": True}
+    hidden |= {"values": {"type": "integer"}, "help": ""}
     assert there["workloads"] == [{"entrypoint": "work:Work", "summary": "", "arguments": [hidden]}]
     assert there["workloads"] == api.get(f"/bundles/{bundle}").json()["workloads"]
     states = [api.post("/jobs/plan", json={"spec": spec(), "bundle": each}).json()["code"] for each in (None, "0" * 64, bundle)]

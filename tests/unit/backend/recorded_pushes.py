@@ -67,6 +67,8 @@ class Recording:
             "running": bool(self.pushes.keys() - ended.keys()),
             "machines": {rank: WorkerMachine("here", False, 1, 1, 4.0, None, 4) for rank in self.pushes},
             "silent": {},
+            "examples": None,
+            "follows": False,
         }
         known = {"spec": spec, "began": BEGAN, "width": width, "elapsed": self.elapsed, "ended": ended}
         return Measured(workers={rank: one for rank, one in cells.items() if one}, **known, **fields | more)

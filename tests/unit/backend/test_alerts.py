@@ -69,6 +69,30 @@ def test_a_slow_worker_of_a_stream_delays_passes_and_no_end() -> None:
     assert "They wait for it in each round" in under_bsp
 
 
+def endless(gate: Gate, **more: Any) -> str:
+    state = fold({}, 1, pushes({0: 7.0, 1: 7.0, 2: 1.0}, 30.0), AT, endless=True, **more)
+    [alert] = shown(state, gate).alerts
+    run = RunAlerts(gate, endless=True)
+    run.take(pushes({0: 7.0, 1: 7.0, 2: 1.0}, 30.0), 1)
+    assert run.sentences[0].partition("Stop ")[0].startswith(alert.partition("Stop ")[0]), "`train` says the same"
+    return alert
+
+
+def test_a_slow_worker_of_a_job_without_an_end_delays_none() -> None:
+    """No share is ever trained to its end, so a quorum helps, and dealing does not."""
+    asp, bsp, ssp = endless(ASP), endless(BSP), endless(Gate(mode="ssp"))
+    assert asp.endswith(
+        "The others do not wait for it, so it costs the job only its own speed. To train faster, run it on a faster machine."
+    )
+    assert "set gate.quorum, so that rounds end without it" in bsp
+    assert "They wait for it when they are 3 rounds ahead." in ssp
+    assert "or set gate to asp, so that no worker waits." in ssp
+    for alert in (asp, bsp, ssp):
+        assert "share" not in alert
+        assert "data.deal" not in alert
+        assert "the job ends" not in alert
+
+
 def test_a_slow_worker_holds_nobody_up_where_mini_batches_are_dealt() -> None:
     dealt = ("server-0.0", [point(metric, -1, count) for metric, count in zip(DEALT, (900, 400, 0, 9, 0, 491), strict=True)])
     state = folded(*pushes({0: 7.0, 1: 7.0, 2: 1.0}, 30.0), dealt)

@@ -9,7 +9,7 @@ import pytest
 
 from backend.stragglers.causes import WorkerMachine
 from backend.stragglers.diagnosis import diagnose, nothing
-from backend.stragglers.gains import accepted
+from backend.stragglers.remedies import accepted
 from gradstream.api.stragglers import SlowWorker, Stragglers
 from tests.unit.backend.recorded_pushes import BEGAN, Parts, Push, Recording, job, steady
 
@@ -236,9 +236,9 @@ def test_sync_needs_another_strategy_to_deal_on_demand() -> None:
 
 def test_without_a_closed_form_nothing_is_predicted() -> None:
     recording = recorded(lambda _: {"compute": 7.0}, 100.0)
-    quorum = told(recording, left=775.0, spec=job(8, strategy={"name": "sync", "lr": 0.1}, gate={"mode": "bsp", "quorum": 7}))
-    assert (quorum.lost_at_end, quorum.remedies) == (None, [])
-    assert (quorum.cost or "").startswith("The cost is not predicted")
+    cohort = told(recording, left=775.0, spec=job(8, strategy={"name": "sync", "lr": 0.1}, gate={"mode": "bsp", "cohort": 0.5}))
+    assert (cohort.lost_at_end, cohort.remedies) == (None, [])
+    assert cohort.cost == "The cost is not predicted: gate.cohort draws the workers of each round at random."
     wrong = told(recording, left=300.0)
     assert "the recorded times do not reproduce the job's duration" in (wrong.cost or "")
 

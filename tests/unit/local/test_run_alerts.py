@@ -66,7 +66,7 @@ def test_who_waits_for_a_slow_worker_is_told_what_to_set() -> None:
     [alert] = raised(*WRONG[:3], gate=Gate(mode="bsp"))
     assert alert.endswith(
         "Use adag or dynsgd under asp with data.deal set to demand, so that the others train what it leaves. "
-        "With gate.quorum alone the others end earlier, and the job does not."
+        "With gate.quorum alone the others end earlier; the job does not if this worker stays slow."
     )
 
 

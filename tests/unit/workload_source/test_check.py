@@ -30,9 +30,13 @@ class Circle(Workload):
     '''Points in a circle.
 
     More about it.'''
-    hidden: int = 32
+    hidden: int = 32  # units of the hidden layer
     rate: "float | None" = None
     kind: Literal["mlp", "cnn"] = "mlp"
+    '''The model: a perceptron,
+    or convolutions.
+
+    Not shown.'''
     sizes: list[int] = [1, 2]
     where: Path
     note: Optional[str] = None
@@ -277,6 +281,27 @@ def test_workloads_are_listed_with_their_arguments() -> None:
         ("note", "Optional[str]", False),
     ]
     assert [each.default for each in circle.arguments][:4] == [32, None, "mlp", [1, 2]]
+    helps = {each.name: each.help for each in circle.arguments if each.help}
+    assert helps == {"hidden": "units of the hidden layer", "kind": "The model: a perceptron, or convolutions."}
+
+
+def test_help_of_an_argument_is_that_of_the_class_that_annotates_it_last() -> None:
+    code = (
+        "from gradstream import Workload\n"
+        "class Base(Workload):\n"
+        "    rate: float = 0.1  # noqa: E501\n"
+        "    depth: int = 2; width: int = 8  #: größer\n"
+        "    deep: int = 1\n"
+        "    'of the base'\n"
+        "class Mine(Base):\n"
+        "    depth: int = 3\n"
+        "    deep: int = 2  # of the class\n"
+        f"{WHOLE}"
+    )
+    found = find_workload(read_texts({"lab.py": code}), "lab:Mine")
+    assert found
+    helps = {each.name: each.help for each in found.arguments or () if each.help}
+    assert helps == {"width": "größer", "deep": "of the class"}
 
 
 def test_a_folder_may_use_what_is_installed_unless_it_is_all_that_is_sent(tmp_path: Path) -> None:

@@ -119,7 +119,8 @@ const LABELS: Record<string, string> = {
   average: "average of the center", members: "ensemble members", max_staleness: "drop from staleness", decay: "memory (decay)",
 }
 
-function field(key: string, property: JsonSchema, required: boolean, root: JsonSchema): Field {
+/** One field, without the neighbours that it may depend on. */
+export function field(key: string, property: JsonSchema, required: boolean, root: JsonSchema): Field {
   const { schema, optional } = withoutNull(resolve(property, root), root)
   const label = LABELS[key] ?? key.replaceAll("_", " ")
   const [, told, none] = /^(.*?)(?:; null: (.+))?$/s.exec(property.description ?? schema.description ?? "")!

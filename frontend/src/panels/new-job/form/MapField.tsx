@@ -3,27 +3,39 @@ import { IconPlus, IconX } from "@tabler/icons-react"
 import { useState } from "react"
 import type { BundledArgument } from "@/client"
 import { useDraftField, useKnownKeys } from "@/hooks/new-job/useDraft"
+import { argumentField } from "@/lib/job-file/arguments"
 import { pointer, type Path } from "@/lib/job-file/draft"
 import { readScalar, writeScalar } from "@/lib/job-file/scalar"
 import type { Field } from "@/lib/job-file/schema"
 import { fieldId } from "@/lib/job-file/sections"
+import { SchemaField } from "./SchemaField"
 import classes from "./SchemaField.module.css"
 
-/** Free keys with values: arguments of the workload, environment. A value is read as in YAML: 256 is a number, "256" text. */
+/** Free keys with values: arguments of the workload, environment. A value is read as in YAML: 256 is a number, "256" text. Known keys of
+ * a simple type have a field of that type. */
 export function MapField({ field, path }: { field: Extract<Field, { kind: "map" }>; path: Path }) {
   const { value, fault, set } = useDraftField(path)
-  const entries = Object.entries((value ?? {}) as Record<string, unknown>)
-  const unset = useKnownKeys(path).filter(({ name }) => !entries.some(([key]) => key === name))
-  const without = (key: string) => Object.fromEntries(entries.filter(([name]) => name !== key))
+  const known = useKnownKeys(path)
+  const typed = known.flatMap((one) => argumentField(one) ?? [])
+  const entries = Object.entries((value ?? {}) as Record<string, unknown>).filter(([key]) => !typed.some((one) => one.key === key))
+  const unset = known.filter(({ name }) => ![...entries.map(([key]) => key), ...typed.map(({ key }) => key)].includes(name))
+  const without = (key: string) => Object.fromEntries(Object.entries(value as object).filter(([name]) => name !== key))
   return (
     <Input.Wrapper className={classes.wide} label={field.label} description={field.description} error={fault} labelElement="div" labelProps={{ className: classes.label }}>
+      {typed.length > 0 && (
+        <div className={classes.named}>
+          {typed.map((one) => (
+            <SchemaField key={one.key} field={one} path={[...path, one.key]} />
+          ))}
+        </div>
+      )}
       {entries.map(([key]) => (
-        <Entry key={key} name={key} path={[...path, key]} onRemove={() => set(entries.length > 1 ? without(key) : undefined)} />
+        <Entry key={key} name={key} path={[...path, key]} onRemove={() => set(Object.keys(without(key)).length > 0 ? without(key) : undefined)} />
       ))}
       {unset.map((known) => (
         <KnownEntry key={known.name} known={known} path={[...path, known.name]} />
       ))}
-      <NewEntry id={fieldId(path)} label={field.label} onAdd={(key) => set({ ...(value as object), [key]: "" })} />
+      {known.length === 0 && <NewEntry id={fieldId(path)} label={field.label} onAdd={(key) => set({ ...(value as object), [key]: "" })} />}
     </Input.Wrapper>
   )
 }
