@@ -39,6 +39,7 @@ from gradstream.train.worker_model import WorkerModel
 from gradstream.workload import Split
 
 BLOCKS, GOAL = 16, 0.4
+AXES = ("replicate", "fsdp", "stages", "tensor")
 LOOK_INTERVAL = 0.02
 """Seconds between two looks at the memory."""
 TIMEOUT = 1200
@@ -178,23 +179,22 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=4, help="mini-batches of each (default: 4)")
     parser.add_argument("--whole", type=int, default=0, help=f"of {BLOCKS} blocks that tensor does not split (default: 0)")
     parser.add_argument("--optimizer", default='{"name": "adam"}', help="as in a job file, in JSON (default: adam)")
+    parser.add_argument("--axes", nargs="+", choices=AXES, default=AXES, help="groups to compare (default: all)")
     parser.add_argument("--one", metavar="GROUP", help="train one group in this process")
     given = parser.parse_args()
     if given.one:
         spec = job(width_of(given.megabytes), json.loads(given.one), given.peers, given.whole, json.loads(given.optimizer))
         train(spec, given.rounds)
         return
-    rows: dict[str, Any] = {"one process": {}} | {
-        f"{axis} {given.peers}": {axis: given.peers} for axis in ("replicate", "fsdp", "stages", "tensor")
-    }
+    rows: dict[str, Any] = {"one process": {}} | {f"{axis} {given.peers}": {axis: given.peers} for axis in given.axes}
     found = {name: measured(given, group) for name, group in rows.items()}
     print(f"a model of {given.megabytes} MB, Adam; memory in sizes of the model")
     print(f"{'':14}{'lead, private':>15}{'peer, private':>15}{'largest PSS':>13}{'all together':>14}{'seconds':>9}")
     for name, row in found.items():
         print(f"{name:14}{row['lead']:15.2f}{row['peer']:15.2f}{row['pss']:13.2f}{row['total']:14.2f}{row['seconds']:9.2f}")
-    one, fsdp = found["one process"], found[f"fsdp {given.peers}"]
-    ratio = max(fsdp["lead"], fsdp["peer"]) / one["lead"]
-    print(f"largest private memory with fsdp, over that of one process: {ratio:.2f} (goal: {GOAL})")
+    if fsdp := found.get(f"fsdp {given.peers}"):
+        ratio = max(fsdp["lead"], fsdp["peer"]) / found["one process"]["lead"]
+        print(f"largest private memory with fsdp, over that of one process: {ratio:.2f} (goal: {GOAL})")
 
 
 if __name__ == "__main__":

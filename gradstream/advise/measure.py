@@ -98,7 +98,7 @@ def measure(spec: JobSpec, folder: Path) -> Measurement:
     batches = Batches(code.dataset("train"), spec, 0, code.batching)
     tables = tables_of(flat.model, spec)
     problem = problem_of(code, flat, batches, spec, tables.rows if tables else None)
-    batch, _ = batches.take(0, flat.device)
+    batch, examples = batches.take(0, flat.device)
     look = _Look(code, flat, batch)
     first = look.curvature()
     step, gradient = _trained(problem, spec, tables)
@@ -121,7 +121,7 @@ def measure(spec: JobSpec, folder: Path) -> Measurement:
         max((parameter.size for parameter in flat.parameters), default=0),
         gathered,
         whole,
-        None if tables else measure_group(spec, code, flat, batch),
+        None if tables else measure_group(spec, code, flat, batch, examples),
     )
 
 

@@ -44,7 +44,7 @@ class GroupModel:
         self.blocks = code.blocks(flat.model) if mesh.stages > 1 else []
         with blaming("blocks()"):
             sizes = [sum(p.numel() for p in block.parameters()) for block in self.blocks]
-            bounds = stage_bounds(sizes, mesh.stages) if self.blocks else [0, 0]
+            bounds = stage_bounds(sizes, mesh.stages) if mesh.stages > 1 else [0, 0]
         of_stages = [self.blocks[start:end] for start, end in pairwise(bounds)]
         self.homes = homes_of(flat, of_stages)
         self.owners = buffer_owners(flat, of_stages) if mesh.stages > 1 else None
@@ -57,9 +57,8 @@ def become(model: GroupModel, pipes: GroupPipes, place: PeerPlace, seed: int, wa
     mesh, flat, ends = model.mesh, model.flat, pipes.become(place)
     places = model.memory.places_at(place)
     exchange = PeerExchange(ends.slots, place.tensor, waits.wait_for) if ends.slots else None
-    split = (
-        SplitModel(flat, model.planned, exchange) if exchange else None
-    )  # before stages change a block, which may be split itself
+    # layers are split before stages change the blocks: a block may itself be a split layer
+    split = SplitModel(flat, model.planned, exchange) if exchange else None
     pipeline = _pipeline(model, ends, place, seed, waits) if mesh.stages > 1 else None
     receive_turn = waits.receive_from(mesh.number_of(place._replace(fsdp=(place.fsdp or mesh.fsdp) - 1)))
     if split and exchange:

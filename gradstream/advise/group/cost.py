@@ -1,6 +1,7 @@
 """The time of a mini-batch in a group, from what one process takes for it. Pure, and without torch.
 
-T is the time of one process, V that of adding one vector like the model to another, m the micro-batches of each process.
+T is the time of one process for as many micro-batches, V that of adding one vector like the model to another, m the micro-batches
+of each process. A micro-batch takes a time that does not shrink with its examples, so T grows with their number.
 
     replicate r     T / r + (r - 1) V                          the lead adds the others' gradients
     fsdp n          T / n + V + (n - 1) V b                    b: share of a bucket, for which each process waits in turn
@@ -49,11 +50,17 @@ class GroupFacts:
     """Parameters that `tensor` leaves whole."""
     bucket: float
     """Share of the model in the largest bucket of fsdp."""
+    fixed: float
+    """Seconds of a micro-batch that do not shrink with its examples."""
+    parts: int
+    """Micro-batches in the mini-batch whose time was measured."""
 
 
 def seconds(group: WorkerGroup, accumulate: int, step: float, facts: GroupFacts) -> float:
-    """Return the time of a mini-batch, if each process has a core. `step`: of one process; `accumulate`: micro-batches of each."""
-    computed = step / group.parts
+    """Return the time of a mini-batch, if each process has a core. `step`: of one process, in `facts.parts`. `accumulate`:
+    micro-batches of each."""
+    fixed = min(facts.fixed, step / facts.parts)
+    computed = (step - facts.parts * fixed) / group.parts + accumulate * fixed
     if group.tensor > 1:
         computed = computed * (facts.split / group.tensor + 1 - facts.split)
         exchanged = _exchanges(group, accumulate, facts)

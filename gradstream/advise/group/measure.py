@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from statistics import median
 from typing import Any
@@ -17,17 +17,21 @@ from gradstream.errors import InvalidWorkload
 from gradstream.group.tensor.plan import ADDED, COLWISE, GATHERED, ROWWISE, TensorPlan, plan_of, split_parameters
 from gradstream.model.ensemble import members
 from gradstream.model.flat_model import FlatModel
+from gradstream.model.parts import of
 from gradstream.model.usercode import UserCode
 from gradstream.process.exits import UserError
 from gradstream.spec import JobSpec
 
 _ADDITIONS = 3
+_PARTS, _MOST_RUNS, _LONGEST = 8, 20, 1.0
+"""Parts of a mini-batch of which one is timed; runs of it at most, and the seconds after which none begins."""
 _BUCKET = 2**20
 """Bytes of a bucket of fsdp, at least."""
 
 
-def measure_group(spec: JobSpec, code: UserCode, flat: FlatModel, batch: Any) -> GroupFacts:
-    """Compute the loss of a mini-batch once. Raises: what user code raises."""
+def measure_group(spec: JobSpec, code: UserCode, flat: FlatModel, batch: Any, examples: int) -> GroupFacts:
+    """Compute the loss of a mini-batch and of parts of it, a few times. `examples`: of the mini-batch. Raises: what user code
+    raises."""
     model = members(flat.model)[0]
     plan, blocks = _plan(spec, code, model), _blocks(code, model)
     look = _LayerLook(plan, blocks)
@@ -48,7 +52,37 @@ def measure_group(spec: JobSpec, code: UserCode, flat: FlatModel, batch: Any) ->
         look.exchanged,
         sum(p.numel() for p in flat.trained if id(p) not in split),
         min(1.0, max(_BUCKET, largest) / max(1, flat.theta.nbytes)),
+        _fixed_seconds(code, flat, model, batch, examples),
+        spec.accumulate * spec.roles.worker.group.parts,
     )
+
+
+def _fixed_seconds(code: UserCode, flat: FlatModel, model: nn.Module, batch: Any, examples: int) -> float:
+    """Return the seconds that a micro-batch takes beside those of its examples, with the addition of its gradient."""
+    try:
+        part = of(batch, examples, -(-examples // _PARTS))[0]
+    except InvalidWorkload:
+        return 0.0  # no group can compute it in parts
+    times = 1 / part.share
+    if times == 1:
+        return 0.0
+    whole, small = (_shortest(partial(_differentiate, code, model, each)) for each in (batch, part.batch))
+    for p in flat.trained:
+        p.grad = None
+    return max(0.0, (times * small - whole) / (times - 1))
+
+
+def _differentiate(code: UserCode, model: nn.Module, part: Any) -> None:
+    code.loss(model, part).backward()  # type: ignore[no-untyped-call]
+
+
+def _shortest(run: Callable[[], None]) -> float:
+    times = list[float]()
+    while len(times) < _MOST_RUNS and sum(times) < _LONGEST:
+        began = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - began)
+    return min(times)
 
 
 def _plan(spec: JobSpec, code: UserCode, model: nn.Module) -> TensorPlan | None:

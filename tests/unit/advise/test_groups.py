@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -37,6 +38,8 @@ FACTS = GroupFacts(
     exchanged=5_000_000,
     whole=40,
     bucket=0.125,
+    fixed=0.0,
+    parts=1,
 )
 PARAMETERS = 400
 PLENTY = WorkerCapacity(cores=8, memory=1e12)
@@ -68,6 +71,21 @@ PLENTY = WorkerCapacity(cores=8, memory=1e12)
 )
 def test_the_time_of_a_mini_batch_in_a_group(group: dict[str, int], accumulate: int, expected: float) -> None:
     assert cost.seconds(WorkerGroup(**group), accumulate, 1.0, FACTS) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("group", "accumulate", "expected"),
+    [
+        ({}, 4, 0.6 + 4 * 0.1),  # it was measured in four parts
+        ({}, 8, 0.6 + 8 * 0.1),
+        ({"replicate": 4}, 1, 0.6 / 4 + 0.1 + 3 * 0.01 + 3e-4),
+        ({"stages": 2}, 8, (0.6 + 0.8) / 2 * 9 / 8 + 2e-3 + 0.01 / 2 + 1e-4),
+    ],
+    ids=str,
+)
+def test_more_micro_batches_take_longer(group: dict[str, int], accumulate: int, expected: float) -> None:
+    facts = replace(FACTS, fixed=0.1, parts=4)
+    assert cost.seconds(WorkerGroup(**group), accumulate, 1.0, facts) == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -158,6 +176,9 @@ class Net(nn.Module):
         return y
 
 
+PAUSE = 0.1
+
+
 class Deep(Workload):
     def model(self) -> nn.Module:
         return Net()
@@ -167,6 +188,12 @@ class Deep(Workload):
 
     def loss(self, model: nn.Module, batch: tuple[Tensor, ...]) -> Tensor:
         return model(batch[0]).square().mean()
+
+
+class Waiting(Deep):
+    def loss(self, model: nn.Module, batch: tuple[Tensor, ...]) -> Tensor:
+        time.sleep(PAUSE)
+        return super().loss(model, batch)
 
 
 def test_what_is_measured_of_a_model() -> None:
@@ -180,7 +207,7 @@ def test_what_is_measured_of_a_model() -> None:
     )
     code = UserCode(spec)
     flat = FlatModel(code.model(), CPU)
-    facts = measure_group(spec, code, flat, (torch.ones(32, 64),))
+    facts = measure_group(spec, code, flat, (torch.ones(32, 64),), 32)
     assert facts.blocks == (64 * 65,) * 6
     assert facts.boundary == 32 * 64 * 4
     assert facts.whole == 2 * 64, "the norm"
@@ -191,3 +218,22 @@ def test_what_is_measured_of_a_model() -> None:
     assert layers <= facts.activations <= 2 * layers + 4096
     assert facts.bucket == 1.0, "the model is smaller than a bucket"
     assert facts.add > 0
+    assert facts.parts == 1
+
+
+def test_a_micro_batch_takes_a_time_of_its_own() -> None:
+    """The workload waits for so long in each call of its loss, and for nothing in an example."""
+    spec = JobSpec.model_validate(
+        {
+            "name": "waits",
+            "workload": {"entrypoint": "tests.unit.advise.test_groups:Waiting"},
+            "accumulate": 2,
+            "batch_size": 32,
+            "strategy": {"name": "sync", "lr": 0.1},
+            "stop": {"steps": 1},
+        }
+    )
+    code = UserCode(spec)
+    facts = measure_group(spec, code, FlatModel(code.model(), CPU), (torch.ones(32, 64),), 32)
+    assert facts.parts == 2
+    assert 0.9 * PAUSE < facts.fixed < 1.5 * PAUSE

@@ -16,7 +16,7 @@ from gradstream.group.stages.pipeline import one_forward_one_backward
 from gradstream.process.exits import UserError
 from gradstream.spec import JobSpec
 from tests import nets
-from tests.unit.group.chains import ADAG, SYNC, WIDTH, WORDS, job, roles
+from tests.unit.group.chains import ADAG, SYNC, WIDTH, WORDS, Scripts, job, roles
 from tests.unit.group.conftest import GroupProblems, kill_peer
 
 
@@ -135,6 +135,13 @@ def test_fewer_blocks_than_stages_are_refused(grouped: GroupProblems) -> None:
     with pytest.raises(UserError) as caught:
         grouped(job(SYNC, 5, 8), 0)
     assert "the model has 4 blocks, too few for 5 stages" in str(caught.value.__cause__)
+
+
+def test_a_model_without_blocks_is_refused(grouped: GroupProblems, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Scripts, "blocks", lambda self, model: [])
+    with pytest.raises(UserError) as caught:
+        grouped(job(SYNC, 2, 2), 0)
+    assert isinstance(caught.value.__cause__, InvalidWorkload)
 
 
 def test_a_killed_stage_ends_the_group(grouped: GroupProblems) -> None:
