@@ -68,7 +68,7 @@ def _check_serverless(spec: JobSpec) -> None:
     if spec.roles.worker.count > MAX_SHARDS:
         raise ValueError(f"roles.worker.count: without servers at most {MAX_SHARDS} workers can be had; lower it, {remedy}")
     if server.collective == "gloo" and (obstacle := gloo_obstacle(spec)):
-        raise ValueError(f"roles.server.collective: {obstacle}; take shared, on one machine, {remedy}")
+        raise ValueError(f"roles.server.collective: {obstacle}, take shared, on one machine, {remedy}")
 
 
 def _check_endless(spec: JobSpec) -> None:

@@ -9,13 +9,15 @@ if TYPE_CHECKING:
 
 
 def gloo_obstacle(spec: JobSpec) -> str | None:
-    """Return what keeps the workers from combining pushes by gloo; None: nothing. The gate is bsp without quorum."""
+    """Return what keeps the workers from combining pushes by gloo, and how to lift it; None: nothing. The gate is bsp without
+    quorum."""
     if not spec.strategy.applies_mean:
-        return f"gloo brings each worker the mean of the pushes only, and '{spec.strategy.name}' needs each of them"
+        name = spec.strategy.name
+        return f"gloo brings each worker the mean of the pushes only, and '{name}' needs each of them; take another strategy"
     if spec.codec.lossy or spec.pull_codec.lossy:
-        return "gloo sums whole vectors, so a codec would round them and save no traffic (codec and pull_codec: raw lift this)"
+        return "gloo adds whole vectors, so a codec would round them and save no traffic; remove codec and pull_codec"
     if spec.one_holder:
-        return "with on_worker_loss: continue, worker 0 holds the model in shared memory (on_worker_loss: restart lifts this)"
+        return "with on_worker_loss: continue, worker 0 holds the model in shared memory; set on_worker_loss: restart"
     if spec.network == "platform":
-        return "gloo connects the workers, which network: platform cuts off from each other (network: internet lifts this)"
+        return "gloo connects the workers, which network: platform cuts off from each other; set network: internet"
     return None

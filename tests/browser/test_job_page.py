@@ -252,22 +252,31 @@ def _folder_of(process: psutil.Process) -> str:
         return ""
 
 
+HOLDERS = {
+    "shared": ("worker k holds shard k, and", "each worker holds a shard.", "shard k is held by worker k"),
+    "gloo": ("each worker holds the whole model, and", "each worker holds the whole model.", "each worker holds the whole model."),
+}
+
+
 @pytest.mark.more
-def test_a_job_without_servers_names_no_server(open_page: OpenPage, client: Client) -> None:
-    roles = {"worker": {"count": 2, "device": "cpu"}, "server": {"count": 0}}
+@pytest.mark.parametrize("collective", HOLDERS)
+def test_a_job_without_servers_names_no_server(collective: str, open_page: OpenPage, client: Client) -> None:
+    of_breakdown, of_servers, of_shards = HOLDERS[collective]
+    roles = {"worker": {"count": 2, "device": "cpu"}, "server": {"count": 0, "collective": collective}}
     given = slow_spec(name="serverless", steps=4).model_dump(mode="json", exclude={"gate"})
     spec = JobSpec.model_validate({**given, "strategy": {"name": "sync"}, "roles": roles})
     job = client.submit(spec, code=WORKLOAD)
     assert client.wait(job.id, timeout=120).status == "succeeded"
     page = open_page(f"/jobs/{job.id}")
     breakdown = page.get_by_role("region", name="Time breakdown")
-    expect(breakdown.get_by_role("img", name=re.compile("^shard 1: Apply"))).to_be_visible()
-    expect(breakdown).to_contain_text("worker k holds shard k, and applies pushes while it waits")
+    last = {"shared": 1, "gloo": 0}[collective]
+    expect(breakdown.get_by_role("img", name=re.compile(f"^shard {last}: Apply"))).to_be_visible()
+    expect(breakdown).to_contain_text(f"{of_breakdown} applies pushes while it waits")
     expect(breakdown).not_to_contain_text("server-")
     page = open_page(f"/jobs/{job.id}/workers")
-    expect(page.get_by_role("region", name="Servers")).to_contain_text("This job has no servers: each worker holds a shard.")
+    expect(page.get_by_role("region", name="Servers")).to_contain_text(f"This job has no servers: {of_servers}")
     expect(page.get_by_role("region", name="Servers")).not_to_contain_text("server-")
-    expect(page.get_by_role("region", name="Shards")).to_contain_text("shard k is held by worker k")
+    expect(page.get_by_role("region", name="Shards")).to_contain_text(of_shards)
 
 
 @pytest.mark.more

@@ -112,6 +112,24 @@ def _check_nothing_is_left(lab: Lab, job: Job) -> None:
     eventually(lambda: not any(folder.exists() for folder in folders), "no shared memory of the job is left")
 
 
+def test_workers_that_combine_pushes_by_gloo_end_with_the_one_that_is_killed(lab: Lab, tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    by_gloo = {**NO_SERVERS, "server": {"count": 0, "collective": "gloo"}}
+    job = lab.submit("by-gloo", args=slow_until(go, PAUSE), roles=by_gloo, **FIELDS)
+    eventually(lambda: "checkpoint 1 " in lab.messages(job) or None, "the first checkpoint")
+    lab.trains(job, 640)
+    lab.kill("worker-0")
+    eventually(lambda: lab.client.job(job.id).attempt == 2 or None, "another attempt")
+    go.touch()
+    job = lab.ended(job)
+    assert (job.status, job.attempt, job.retries_used, job.shards) == ("succeeded", 2, 1, 1)
+    assert job.progress.eval, "the evaluator is served by worker 0"
+    ledger = lab.ledger(job)
+    for rank in (0, 1):
+        assert ledger["pushed", rank] == ledger["applied", rank] == 4 * EPOCHS
+    _check_nothing_is_left(lab, job)
+
+
 @pytest.mark.more
 def test_a_killed_worker_costs_an_attempt_and_no_bit(lab: Lab, tmp_path: Path) -> None:
     go = tmp_path / "go"

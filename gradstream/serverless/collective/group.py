@@ -57,8 +57,8 @@ class GlooGroup:
         except RuntimeError as error:
             self._wait_for_end(_END_TIMEOUT)
             raise UserError(
-                f"roles.server.collective: gloo could not connect worker {self._rank} at {address} with the others; let their machines "
-                f"connect to each other at any port, or set roles.server.count: 1 ({error})"
+                f"roles.server.collective: gloo could not connect worker {self._rank} at {address} with the others; let their "
+                f"machines connect to each other at any port, or set roles.server.count: 1 ({error})"
             ) from None
         gloo._set_default_timeout(_LONGEST_WAIT)
         return gloo

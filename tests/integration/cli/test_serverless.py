@@ -16,7 +16,7 @@ from gradstream.serving import Tables
 from tests.integration.cli.shared import FOREVER, Gradstream
 from tests.support import eventually
 
-WITHOUT, WITH = "roles.server.count=0", "roles.server.count=2"
+WITHOUT, WITH, BY_GLOO = "roles.server.count=0", "roles.server.count=2", "roles.server={count: 0, collective: gloo}"
 KEEPS = ("best={metric: eval/loss}", "evaluate.every=1 epochs", "optimizer={name: adam}", "strategy.lr=0.01", "stop={epochs: 6}")
 
 
@@ -65,10 +65,11 @@ def test_results_and_exports_of_passes_are_those_of_servers(
     assert_same_tensors(last, load_file(files["model.safetensors"]))
 
 
+@pytest.mark.parametrize("servers", [WITHOUT, pytest.param(BY_GLOO, marks=pytest.mark.more)])
 def test_exports_are_asked_for_while_the_workers_hold_the_shards(
-    gradstream: Gradstream, client: Client, submit: Callable[..., Job], tmp_path: Path
+    servers: str, gradstream: Gradstream, client: Client, submit: Callable[..., Job], tmp_path: Path
 ) -> None:
-    job = submit(FOREVER, "name=shards-of-workers", "export={every: 1h}", WITHOUT)
+    job = submit(FOREVER, "name=shards-of-workers", "export={every: 1h}", servers)
     eventually(lambda: client.job(job).progress.samples, "the first samples")
     first = gradstream("export", str(job.id), "--json")
     assert json.loads(first.stdout)["number"] == 1, first.stderr

@@ -78,6 +78,8 @@ class TestAdvice:
         assert (found.choice.name, found.choice.spec.roles.serverless) == ("sync", True)
         assert found.reasons == [f"sync: its workers compute {found.choice.busy:.0%} of the time."]
         assert found.job.busy > 5 * advise(spec, measured(), SLOW_LINK).job.busy
+        by_gloo = advise(serverless.with_collective("gloo"), measured(), SLOW_LINK)
+        assert by_gloo.job.busy < found.job.busy / 5, "an allreduce crosses it"
         (asynchronous,) = (each for each in found.strategies if each.name == "async")
         assert asynchronous.spec.shards == 1
 

@@ -14,6 +14,6 @@ describe("describeHolders", () => {
 
   it("knows workers that combine pushes by gloo by their one shard", () => {
     const job = makeJob({ spec: spec(null), workers: 2, shards: 1 })
-    expect(describeHolders(job, "")).toBe("This job has no servers: each worker holds the whole model, and worker 0 stores it")
+    expect(describeHolders(job, "")).toBe("This job has no servers: each worker holds the whole model")
   })
 })

@@ -7,7 +7,7 @@ export const isServerless = (job: Job) => job.spec.roles.server.count === 0
 export function describeHolders(job: Job, usual: string) {
   if (job.spec.on_worker_loss === "continue") return "This job has no servers: worker 0 holds the only shard"
   const byGloo = job.shards === 1 && job.workers > 1
-  return `This job has no servers: ${byGloo ? "each worker holds the whole model, and worker 0 stores it" : usual}`
+  return `This job has no servers: ${byGloo ? "each worker holds the whole model" : usual}`
 }
 
 /** A shard reports as `server-k`, also if a worker holds it. */
