@@ -43,7 +43,9 @@ class GlooGroup:
         Raises: UserError: the others cannot reach this machine, or this one them."""
         self._rank, self._count, self._look = rank, count, look
         self.nbytes = 0
-        """Bytes that this worker has sent, as much as it has received."""
+        """Bytes of vectors and buffers that this worker has sent, as much as it has received."""
+        self.seconds = 0.0
+        """Seconds spent here, waiting for others included."""
         self._gloo = self._connect(redis, access, j) if count > 1 else None
 
     def _connect(self, redis: Redis, access: PlaneAccess, j: str) -> Any:
@@ -72,7 +74,8 @@ class GlooGroup:
         lengths = [_LENGTH.unpack_from(row)[0] for row in rows]
         found = [row[_LENGTH.size : _LENGTH.size + length] for row, length in zip(rows, lengths, strict=True)]
         if (longest := max(lengths)) > space:
-            rest = self._gather_rows(message[space:], longest - space)
+            rest = self._gather_rows(message[space:], longest - space)  # of buffers
+            self.nbytes += (longest - space) * (self._count - 1)
             found = [(head + tail)[:length] for head, tail, length in zip(found, rest, lengths, strict=True)]
         return found
 
@@ -81,7 +84,6 @@ class GlooGroup:
         mine = torch.frombuffer(bytearray(data.ljust(nbytes, b"\0")), dtype=torch.uint8)
         rows = [torch.empty_like(mine) for _ in range(self._count)]
         self._wait(self._gloo.allgather([rows], [mine]))
-        self.nbytes += nbytes * (self._count - 1)
         return [row.numpy().tobytes() for row in rows]
 
     def add_up(self, x: Tensor) -> None:
@@ -108,6 +110,7 @@ class GlooGroup:
             over = work.is_completed()
             try:
                 work.wait(timedelta(seconds=LOOK_INTERVAL))
+                self.seconds += time.monotonic() - began
                 return
             except RuntimeError as error:  # too long, or its own
                 if over:

@@ -165,7 +165,7 @@ class CollectivePort:
                 self._hosted.report.idle()
 
     def _handle(self, position: str, packed: bytes, queued: int) -> None:
-        began = time.perf_counter()
+        began, waited = time.perf_counter(), self._group.seconds
         header = Header.unpack(packed)
         assert header is not None, "the entry that creates the log is left out"
         if self.shard.center:
@@ -174,7 +174,7 @@ class CollectivePort:
         self._inbox.extend(self._arrived(response) for response in output.responses if response.rank == self._rank)
         if self._hosted and self._outside:
             self._outside.note_accounts(self._hosted.changed_accounts(header.entry, output))
-            self._hosted.report.handled(time.perf_counter() - began, queued)
+            self._hosted.report.handled(time.perf_counter() - began - (self._group.seconds - waited), queued)
 
     def _arrived(self, response: Response) -> Response:
         if self._center is None or response.payload is None:
