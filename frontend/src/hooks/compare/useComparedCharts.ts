@@ -4,6 +4,7 @@ import { api, body, type Job } from "@/client"
 import type { Range } from "@/lib/charts/axes"
 import type { ChartAnswer } from "@/lib/charts/chartData"
 import { gather } from "@/lib/api/gather"
+import { againAfter } from "@/lib/api/recovery"
 import { fromWire } from "@/lib/charts/columns"
 import { askedAxis, jobAxis, serverRange, type CompareAxis } from "@/lib/compare/axes"
 import { sentUntil } from "@/lib/compare/bytes"
@@ -85,7 +86,7 @@ function useCharts(jobs: readonly Job[], asked: Question, rangeOf: (index: numbe
         queryKey: ["compared chart", job.id, asked, range],
         queryFn: () => askChart(job.id, { ...asked, range }),
         enabled,
-        refetchInterval: () => pauseOf(job, jobs.length),
+        refetchInterval: againAfter(() => pauseOf(job, jobs.length)),
         staleTime: Infinity,
         // While another range is on its way, what is there stays; of another metric or axis it says nothing.
         placeholderData: (before: Chart | undefined) => (before?.name === asked.name ? before : undefined),

@@ -1,7 +1,8 @@
-import { useQueries, useQueryClient, type UseQueryResult } from "@tanstack/react-query"
+import { useQueries, useQueryClient, type Query, type UseQueryResult } from "@tanstack/react-query"
 import { useMemo } from "react"
 import { api, body, type Job, type JobConfig } from "@/client"
 import { gather } from "@/lib/api/gather"
+import { againAfter } from "@/lib/api/recovery"
 import { fieldsOf } from "@/lib/compare/fields"
 import { jobLabels, type Compared } from "@/lib/compare/groups"
 import { pauseOf } from "@/lib/compare/pause"
@@ -25,7 +26,7 @@ export function useComparedJobs(ids: readonly string[]) {
     queries: ids.map((id) => ({
       queryKey: ["compared", id],
       queryFn: () => (ID.test(id) ? ask(id, null) : null),
-      refetchInterval: ({ state }: { state: { data?: Loaded | null | undefined } }) => (state.data ? pauseOf(state.data.job, ids.length) : false),
+      refetchInterval: (query: Query<Loaded | null>) => againAfter(query.state.data ? pauseOf(query.state.data.job, ids.length) : false)(query),
     })),
     combine,
   })
