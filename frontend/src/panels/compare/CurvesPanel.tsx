@@ -43,7 +43,8 @@ export function CurvesPanel({ runs, name, target, controls }: CurvesPanelProps) 
   const plain = useMemo(() => jobs.map(({ job }) => job), [jobs])
   const width = columnsFor(all.length)
   const [element, sight] = useSight<HTMLDivElement>()
-  const charts = useComparedCharts(plain, { metric: name, axis, range, width, inSight: sight.width !== null })
+  const inSight = sight.width !== null
+  const charts = useComparedCharts(plain, { metric: name, axis, range, width, inSight })
   // Colours belong to all jobs, so that none changes when another is no longer drawn.
   const groups = useMemo(() => groupBy(all, group), [all, group])
   const lines = useMemo(() => {
@@ -71,7 +72,7 @@ export function CurvesPanel({ runs, name, target, controls }: CurvesPanelProps) 
       <div ref={element}>
         {controls}
         <Without jobs={jobs.filter(({ job }) => charts.withoutAxis.includes(job))} axis={COMPARE_AXES.find(({ value }) => value === axis)!.label} pending={charts.isPending} />
-        <Loaded isPending={charts.isPending && lines.length === 0} error={lines.length === 0 ? charts.error : null} isEmpty={lines.length === 0} empty={all.length > 0 && jobs.length === 0 ? "No job is drawn. Show one in the table of jobs, or clear the ranges." : `None of these jobs has measured ${name} so far.`} height={HEIGHT}>
+        {!inSight && lines.length === 0 ? <div style={{ height: HEIGHT }} /> : <Loaded isPending={charts.isPending && lines.length === 0} error={lines.length === 0 ? charts.error : null} isEmpty={lines.length === 0} empty={all.length > 0 && jobs.length === 0 ? "No job is drawn. Show one in the table of jobs, or clear the ranges." : `None of these jobs has measured ${name} so far.`} height={HEIGHT}>
           {table ? (
             <ChartTable title={title} lines={toLines(lines, grouped ? 0 : smoothing)} view={view} quantity={quantity} height={HEIGHT} />
           ) : (
@@ -81,7 +82,7 @@ export function CurvesPanel({ runs, name, target, controls }: CurvesPanelProps) 
               nothingHere="No job has a point in this range."
             />
           )}
-        </Loaded>
+        </Loaded>}
       </div>
     </ComparePanel>
   )
