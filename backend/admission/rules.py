@@ -110,6 +110,8 @@ RULES = (
     Rule("GET", "/jobs/table", Who.USER, _SMALL, HEAVY),
     Rule("GET", "/jobs/fields", Who.USER, _SMALL, HEAVY),
     Rule("GET", "/compare/target", Who.USER, _SMALL, HEAVY),
+    Rule("GET", "/compare/jobs", Who.USER, _SMALL, HEAVY),
+    Rule("GET", "/compare/charts", Who.USER, _SMALL, HEAVY),
     Rule("GET", "/compare/importance", Who.USER, _SMALL, EXPLAINING),
     Rule("GET", "/jobs/*", Who.USER, _SMALL, WAITING),
     Rule("*", "/**", Who.USER, _SMALL),

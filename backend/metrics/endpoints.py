@@ -76,7 +76,7 @@ def export_metrics(
     return StreamingResponse(
         compute_chunks(found.csv() if format is ExportFormat.CSV else found.parquet()),
         media_type=export.MEDIA_TYPES[format],
-        headers={"Content-Disposition": f'attachment; filename="{found.job_name}-metrics.{format}"'},
+        headers={"Content-Disposition": f'attachment; filename="{found.job_name}-{found.about}.{format}"'},
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,6 +45,8 @@ _SCHEMA = pa.schema(
         ("value", pa.float64()),
     ]
 )
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_./-]{1,100}")
+"""Names of metrics that may stand in the name of a file and in a header."""
 MEDIA_TYPES = {ExportFormat.CSV: "text/csv; charset=utf-8", ExportFormat.PARQUET: "application/vnd.apache.parquet"}
 
 
@@ -57,6 +60,12 @@ class Export:
     upto: int
     batches: int
     names: frozenset[str] | None
+
+    @property
+    def about(self) -> str:
+        """The metric, as a part of a file's name, if it is one; else `metrics`."""
+        [name] = self.names if self.names and len(self.names) == 1 else ["metrics"]
+        return name.replace("/", "-") if _PLAIN_NAME.fullmatch(name) else "metrics"
 
     def csv(self) -> Iterator[bytes]:
         for number, table in enumerate(self._tables()):

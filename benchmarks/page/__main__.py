@@ -7,6 +7,7 @@ selects some:
     a  from a value that a worker reports to the pixel        d  the scripts that travel for the page of a job
     b  fifty charts at four changes a second                  e  what twenty pages cost the server that follow one job
     c  opening the charts of a job, with nothing cached       f  the list of ten thousand jobs, opened and scrolled
+    g  fifty runs compared by six metrics                     h  the queue with two thousand jobs
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmarks import common
-from benchmarks.page import frames, latency, loading, rows, streams
+from benchmarks.page import compare, frames, latency, loading, rows, streams
 from benchmarks.page.browser import Chromium, chromium
 from benchmarks.page.stage import Stage, stage
 
@@ -30,6 +31,8 @@ MARKDOWN: dict[str, Callable[[Found], list[str]]] = {
     "d": loading.scripts_markdown,
     "e": streams.markdown,
     "f": rows.markdown,
+    "g": compare.markdown,
+    "h": compare.queue_markdown,
 }
 
 
@@ -45,6 +48,10 @@ def measure(part: str, at: Stage, browser: Chromium, options: argparse.Namespace
             return loading.measure_scripts(at, browser)
         case "e":
             return streams.measure(at, options.seconds / 2)
+        case "g":
+            return compare.measure(at, browser, options.rounds)
+        case "h":
+            return compare.measure_queue(at, browser, options.waiting, options.rounds)
         case _:
             return rows.measure(at, browser, options.jobs, options.rounds, options.seconds / 4)
 
@@ -68,8 +75,9 @@ def main() -> int:
     parser.add_argument("--only", type=_parts, default=sorted(MARKDOWN), help="parts, as in a,b; all without it")
     parser.add_argument("--events", type=int, default=40, help="values whose way is followed (a)")
     parser.add_argument("--seconds", type=float, default=20.0, help="of watching: each way (b); half of it (e), a quarter (f)")
-    parser.add_argument("--rounds", type=int, default=5, help="times that a page is opened (c, f)")
+    parser.add_argument("--rounds", type=int, default=5, help="times that a page is opened (c, f, g, h)")
     parser.add_argument("--jobs", type=int, default=10_000, help="in the list (f)")
+    parser.add_argument("--waiting", type=int, default=2_000, help="jobs in the queue (h)")
     parser.add_argument("--json", action="store_true", help="one object on stdout")
     options = parser.parse_args()
     result = run(options)

@@ -48,6 +48,8 @@ const watch = {
   charted(name) {
     return document.querySelector("h1")?.textContent.includes(name) && [...document.querySelectorAll("canvas")].some(coloured)
   },
+
+  coloured,
 }
 
 function hash(canvas) {

@@ -1,8 +1,9 @@
 import { QueryCache, QueryClient } from "@tanstack/react-query"
-import { isSignedOut, Problem } from "@/client"
+import { isSignedOut } from "@/client"
+import { againAfter, mayRecover } from "@/lib/api/recovery"
 
 /**
- * A request that the server refused is not sent again; one that did not reach it is. A session that has ended shows wherever it is noticed.
+ * A request that the server refused is not sent again; one that did not reach it is, until it is answered. A session that has ended shows wherever it is noticed.
  * A browser that takes itself to be offline may still reach a platform on the same machine or network: requests do not wait for it.
  */
 export function makeQueryClient(): QueryClient {
@@ -14,7 +15,7 @@ export function makeQueryClient(): QueryClient {
     }),
     defaultOptions: {
       mutations: { networkMode: "always" },
-      queries: { networkMode: "always", refetchOnReconnect: true, staleTime: 5_000, retry: (failures, error) => failures < 3 && !(error instanceof Problem && error.status < 500 && error.status !== 429) },
+      queries: { networkMode: "always", refetchOnReconnect: true, staleTime: 5_000, refetchInterval: againAfter(false), retry: (failures, error) => failures < 3 && mayRecover(error) },
     },
   })
   return client

@@ -128,7 +128,12 @@ def test_exports_are_complete_and_in_order(api: httpx.Client, trained: UUID) -> 
     table = pq.read_table(io.BytesIO(answer.content))
     assert set(table.column("name").to_pylist()) == {STALENESS.name}
     assert table.num_rows == WORKERS * STEPS
-    assert answer.headers["content-disposition"].endswith('-metrics.parquet"')
+    assert answer.headers["content-disposition"].endswith('-train-staleness.parquet"')
+    names = [
+        api.get(f"/jobs/{trained}/metrics/export", params=asked).headers["content-disposition"].rpartition("-")[2]
+        for asked in ({}, {"name": [LOSS.name, STALENESS.name]}, {"name": 'x"; y'})
+    ]
+    assert names == ['metrics.csv"'] * 3
 
 
 def test_a_spreadsheet_finds_no_formula_in_an_export(api: httpx.Client, stream: Stream) -> None:

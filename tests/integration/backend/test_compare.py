@@ -152,3 +152,27 @@ def test_fifty_jobs_are_read_at_once(api: httpx.Client, platform: Platform, tmp_
     for item in answer["items"][::10]:
         assert ask(api, [item["job"]], at_most=0.6)["items"] == [item]
     assert len(api.get("/compare/target", params={"job": ids, "metric": LOSS.name, "at_most": 0.6}).content) < 50_000
+
+
+@pytest.mark.parametrize("x", ["samples", "time"])
+def test_charts_of_several_jobs_are_those_of_each(api: httpx.Client, several: list[str], x: str) -> None:
+    asked = {"name": LOSS.name, "x": x, "columns": 100}
+    each = [api.get(f"/jobs/{id}/chart", params=asked).json()["charts"][0] for id in several]
+    nothing = str(uuid4())
+    together = api.get("/compare/charts", params={**asked, "job": [*several, nothing]}).raise_for_status().json()["items"]
+    assert together[:-1] == each
+    assert together[-1]["series"] == []
+    part = {**asked, "from": each[0]["from"] + 1, "to": each[0]["to"] - 1}
+    assert api.get("/compare/charts", params={**part, "job": several}).json()["items"] == [
+        api.get(f"/jobs/{id}/chart", params=part).json()["charts"][0] for id in several
+    ]
+    wrong = api.get("/compare/charts", params={**asked, "job": several, "from": 2, "to": 1})
+    assert (wrong.status_code, "exchange them" in wrong.text) == (422, True)
+
+
+def test_several_jobs_come_with_their_effective_values(api: httpx.Client, tmp_path: Path) -> None:
+    made = [str(submit(api, tmp_path, name=name)["id"]) for name in ("one", "two")]
+    items = api.get("/compare/jobs", params={"job": [made[1], str(uuid4()), made[0]]}).raise_for_status().json()["items"]
+    assert [item["job"]["name"] for item in items] == ["two", "one"]
+    assert [item["job"] for item in items] == [api.get(f"/jobs/{id}").json() for id in reversed(made)]
+    assert [item["effective"] for item in items] == [api.get(f"/jobs/{id}/config").json()["effective"] for id in reversed(made)]

@@ -28,10 +28,14 @@ export interface ChartSource {
   subscribe: (listener: () => void) => () => void
 }
 
-/** Pictures of the chart as it is seen. */
+/** Pictures of the chart as it is seen. `subject`: stands before its title, such as the job's name. */
 export interface ChartHandle {
-  png: () => Promise<Blob>
-  svg: () => Blob
+  png: (subject?: string) => Promise<Blob>
+  svg: (subject?: string) => Blob
+}
+
+function headed(subject: string | undefined, caption: string): string {
+  return subject ? `${subject}: ${caption}` : caption
 }
 
 interface LineChartProps {
@@ -103,8 +107,8 @@ export function LineChart({ source, view, board, smoothing = 0, scale = "linear"
   usePan(element, visible, board.set)
   useTouch(element, visible, board.set)
   useImperativeHandle(handle, () => ({
-    png: () => imageOf(plot.current!, caption, picture()),
-    svg: () => svgOf(plot.current!, caption, picture()),
+    png: (subject) => imageOf(plot.current!, headed(subject, caption), picture()),
+    svg: (subject) => svgOf(plot.current!, headed(subject, caption), picture()),
   }))
   return (
     <div className={classes.chart} onMouseEnter={pointer.onEnter} onMouseLeave={pointer.onLeave}>

@@ -1,6 +1,6 @@
 // @vitest-environment happy-dom
 import { MantineProvider } from "@mantine/core"
-import { cleanup, render, screen } from "@testing-library/react"
+import { act, cleanup, render, screen } from "@testing-library/react"
 import { useEffect } from "react"
 import { afterEach, expect, it, vi } from "vitest"
 import { Loaded } from "./Loaded"
@@ -26,4 +26,24 @@ it("keeps what is known, in its place, while it cannot be read again", () => {
   expect(screen.getByText("known")).toBeTruthy()
   expect(screen.getByRole("status").textContent).toBe("Last known state: the server cannot be reached.")
   expect(began).toHaveBeenCalledTimes(1)
+})
+
+it("says why it takes long, and goes on saying so while it asks again", () => {
+  const { rerender } = render(<Loaded isPending failureReason={AWAY}>known</Loaded>, { wrapper: MantineProvider })
+  expect(screen.getByRole("alert").textContent).toContain("The server cannot be reached")
+  expect(screen.getByRole("alert").textContent).toContain("asks again by itself")
+  rerender(<Loaded isPending failureReason={null}>known</Loaded>)
+  expect(screen.getByRole("alert")).toBeTruthy()
+  rerender(<Loaded isPending={false} error={null}>known</Loaded>)
+  expect(screen.queryByRole("alert")).toBeNull()
+  expect(screen.getByText("known")).toBeTruthy()
+})
+
+it("says that nothing has come for long", () => {
+  vi.useFakeTimers()
+  render(<Loaded isPending>known</Loaded>, { wrapper: MantineProvider })
+  expect(screen.queryByText(/No answer for 10 s/)).toBeNull()
+  act(() => void vi.advanceTimersByTime(10_000))
+  expect(screen.getByText(/No answer for 10 s.*goes on by itself/)).toBeTruthy()
+  vi.useRealTimers()
 })

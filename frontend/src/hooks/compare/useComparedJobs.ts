@@ -1,13 +1,18 @@
-import { useQueries, useQueryClient, type QueryClient, type UseQueryResult } from "@tanstack/react-query"
+import { useQueries, useQueryClient, type Query, type UseQueryResult } from "@tanstack/react-query"
 import { useMemo } from "react"
-import { api, body, Problem, type Job, type JobConfig } from "@/client"
-import { configQuery } from "@/hooks/job/useConfig"
+import { api, body, type Job, type JobConfig } from "@/client"
+import { gather } from "@/lib/api/gather"
+import { againAfter } from "@/lib/api/recovery"
 import { fieldsOf } from "@/lib/compare/fields"
 import { jobLabels, type Compared } from "@/lib/compare/groups"
 import { pauseOf } from "@/lib/compare/pause"
 
 /** Any other text is the id of nothing. */
 const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+/** Jobs in one request. */
+const AT_ONCE = 25
+const MOMENT_MS = 10
 
 interface Loaded {
   job: Job
@@ -20,8 +25,8 @@ export function useComparedJobs(ids: readonly string[]) {
   const { data, isPending, error } = useQueries({
     queries: ids.map((id) => ({
       queryKey: ["compared", id],
-      queryFn: () => load(client, id),
-      refetchInterval: ({ state }: { state: { data?: Loaded | null | undefined } }) => (state.data ? pauseOf(state.data.job, ids.length) : false),
+      queryFn: () => (ID.test(id) ? ask(id, null) : null),
+      refetchInterval: (query: Query<Loaded | null>) => againAfter(query.state.data ? pauseOf(query.state.data.job, ids.length) : false)(query),
     })),
     combine,
   })
@@ -30,18 +35,15 @@ export function useComparedJobs(ids: readonly string[]) {
   return { jobs, missing, isPending, error, refetch: () => client.refetchQueries({ queryKey: ["compared"] }) }
 }
 
-/** Null where there is no such job, or no longer. Its values are asked for once: they change only with its shards. */
-async function load(client: QueryClient, id: string): Promise<Loaded | null> {
-  if (!ID.test(id)) return null
-  try {
-    const job = await body(api.GET("/api/v1/jobs/{id}", { params: { path: { id } } }))
-    const { effective } = await client.query({ ...configQuery(id, job.shards), staleTime: Infinity })
-    return { job, effective }
-  } catch (error) {
-    if (error instanceof Problem && error.status === 404) return null
-    throw error
-  }
-}
+/** Null where there is no such job, or no longer. */
+const ask = gather(
+  async (job: string[]): Promise<(Loaded | null)[]> => {
+    const { items } = await body(api.GET("/api/v1/compare/jobs", { params: { query: { job } } }))
+    return job.map((id) => items.find((item) => item.job.id === id.toLowerCase()) ?? null)
+  },
+  MOMENT_MS,
+  AT_ONCE,
+)
 
 function combine(results: UseQueryResult<Loaded | null>[]) {
   return {

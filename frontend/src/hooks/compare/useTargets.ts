@@ -1,5 +1,6 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { api, body } from "@/client"
+import { againAfter } from "@/lib/api/recovery"
 import type { Direction } from "./useComparison"
 
 interface Goal {
@@ -15,6 +16,6 @@ export function useTargets(jobs: readonly string[], { metric, target, direction 
     queryFn: () => body(api.GET("/api/v1/compare/target", { params: { query: { job: [...jobs], metric, [direction]: target! } } })),
     enabled: target !== null && jobs.length > 0,
     placeholderData: keepPreviousData,
-    refetchInterval: pause,
+    refetchInterval: againAfter(pause),
   })
 }

@@ -1,5 +1,6 @@
 import { useMutation, useQuery } from "@tanstack/react-query"
 import { api, body, type Job } from "@/client"
+import { againAfter } from "@/lib/api/recovery"
 import { hasEnded } from "@/lib/status"
 
 const EVERY_MS = 2000
@@ -11,7 +12,7 @@ export function useOverview(job: Job) {
     queryKey: ["overview", id, status, attempt],
     queryFn: () => body(api.GET("/api/v1/jobs/{id}/overview", { params: { path: { id } } })),
     placeholderData: (before) => before,
-    refetchInterval: hasEnded(job) ? false : EVERY_MS,
+    refetchInterval: againAfter(hasEnded(job) ? false : EVERY_MS),
   })
 }
 

@@ -1,5 +1,6 @@
 import { useQuery } from "@tanstack/react-query"
 import { api, body, type Job } from "@/client"
+import { againAfter } from "@/lib/api/recovery"
 import { hasEnded } from "@/lib/status"
 
 /** Worker 0 stores them with each checkpoint. */
@@ -10,6 +11,6 @@ export function useParameters(job: Job) {
     queryKey: ["parameters", job.id, job.status, job.attempt],
     queryFn: () => body(api.GET("/api/v1/jobs/{id}/parameters", { params: { path: { id: job.id } } })),
     placeholderData: (before) => before,
-    refetchInterval: hasEnded(job) ? false : EVERY_MS,
+    refetchInterval: againAfter(hasEnded(job) ? false : EVERY_MS),
   })
 }

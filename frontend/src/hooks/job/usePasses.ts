@@ -19,7 +19,8 @@ const STEP = 1000
 export function usePasses() {
   const job = useFeed((feed) => feed.job)
   const exports = useExports(job).data?.items ?? []
-  const newest = newestPass(useReading(useColumns("pass/log_loss", "step", null, COLUMNS).data))
+  const all = useColumns("pass/log_loss", "step", null, COLUMNS)
+  const newest = newestPass(useReading(all.data))
   const from = Math.max(0, Math.floor(((newest ?? 0) - SHOWN) / STEP) * STEP)
   const range = useMemo(() => ({ from, to: from + RANGE - 1 }), [from])
   const width = newest === null ? null : RANGE
@@ -32,7 +33,8 @@ export function usePasses() {
     ["calibration", calibration.lines],
   ])
   const behind = examplesBehind(useReading(useColumns("data/behind", "time", null, COLUMNS).data))
-  return { chart: logLoss.chart, passes: closedPasses(lines, exports, SHOWN), behind }
+  // Before the first pass is known, nothing is asked of the range.
+  return { chart: newest === null ? all : logLoss.chart, passes: closedPasses(lines, exports, SHOWN), behind }
 }
 
 function useFigure(figure: PassFigure, range: Range, width: number | null) {

@@ -1,5 +1,6 @@
 import { useQuery } from "@tanstack/react-query"
 import { api, body, type Job } from "@/client"
+import { againAfter } from "@/lib/api/recovery"
 import { hasEnded } from "@/lib/status"
 
 const EVERY_MS = 10_000
@@ -11,6 +12,6 @@ export function useStragglers(job: Job) {
     queryKey: ["stragglers", id, status, attempt],
     queryFn: () => body(api.GET("/api/v1/jobs/{id}/stragglers", { params: { path: { id } } })),
     placeholderData: (before) => before,
-    refetchInterval: hasEnded(job) ? false : EVERY_MS,
+    refetchInterval: againAfter(hasEnded(job) ? false : EVERY_MS),
   })
 }

@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query"
 import { api, body, type Job, type UpdateHistograms } from "@/client"
 import type { GroupedBy } from "@/lib/staleness/updates"
+import { againAfter } from "@/lib/api/recovery"
 import { hasEnded } from "@/lib/status"
 
 const EVERY_MS = 5000
@@ -21,7 +22,7 @@ export function useUpdates(job: Job, { what, layer, rank, by }: Asked) {
     queryKey: ["updates", job.id, hasEnded(job), what, layer, rank, by],
     queryFn: () => body(api.GET("/api/v1/jobs/{id}/updates", { params: { path: { id: job.id }, query } })),
     placeholderData: (before) => before,
-    refetchInterval: hasEnded(job) ? false : EVERY_MS,
+    refetchInterval: againAfter(hasEnded(job) ? false : EVERY_MS),
     enabled: Boolean(job.spec.update_histograms),
   })
 }

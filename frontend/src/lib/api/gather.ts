@@ -7,8 +7,9 @@ interface Asked<Found> {
   reject: (error: unknown) => void
 }
 
-/** Makes one request of what is asked for within a moment with the same arguments. `load` answers in the order of the names. */
-export function gather<Args, Found>(load: (names: string[], args: Args) => Promise<readonly Found[]>, momentMs = 10) {
+/** Makes one request of what is asked for within a moment with the same arguments. `load` answers in the order of the names. `most`: names
+ * in one request. */
+export function gather<Args, Found>(load: (names: string[], args: Args) => Promise<readonly Found[]>, momentMs = 10, most = MAX_BATCH) {
   const waiting = new Map<string, Asked<Found>[]>()
 
   const send = async (asked: readonly Asked<Found>[], args: Args) => {
@@ -30,7 +31,7 @@ export function gather<Args, Found>(load: (names: string[], args: Args) => Promi
       if (asked.length > 1) return
       setTimeout(() => {
         waiting.delete(key)
-        for (let start = 0; start < asked.length; start += MAX_BATCH) void send(asked.slice(start, start + MAX_BATCH), args)
+        for (let start = 0; start < asked.length; start += most) void send(asked.slice(start, start + most), args)
       }, momentMs)
     })
 }

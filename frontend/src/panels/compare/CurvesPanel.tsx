@@ -6,6 +6,7 @@ import { ArrangedItems } from "@/components/arrange/ArrangedItems"
 import { ChartMenu } from "@/components/buttons/ChartMenu"
 import { Loaded } from "@/components/messages/Loaded"
 import { useBoard, useRestingRange } from "@/hooks/charts/useBoard"
+import { useSight } from "@/hooks/charts/useSight"
 import { useMetric } from "@/hooks/charts/useMetricCatalogue"
 import { columnsFor, useComparedCharts } from "@/hooks/compare/useComparedCharts"
 import { useComparison } from "@/hooks/compare/useComparison"
@@ -41,7 +42,9 @@ export function CurvesPanel({ runs, name, target, controls }: CurvesPanelProps) 
   const range = useRestingRange()
   const plain = useMemo(() => jobs.map(({ job }) => job), [jobs])
   const width = columnsFor(all.length)
-  const charts = useComparedCharts(plain, { metric: name, axis, range, width })
+  const [element, sight] = useSight<HTMLDivElement>()
+  const inSight = sight.width !== null
+  const charts = useComparedCharts(plain, { metric: name, axis, range, width, inSight })
   // Colours belong to all jobs, so that none changes when another is no longer drawn.
   const groups = useMemo(() => groupBy(all, group), [all, group])
   const lines = useMemo(() => {
@@ -66,19 +69,21 @@ export function CurvesPanel({ runs, name, target, controls }: CurvesPanelProps) 
       hasMenu
       actions={<ChartMenu title={title} file="compare" chart={handle} table={table} onTable={setTable} below={<ArrangedItems hide={REMOVE} />} />}
     >
-      {controls}
-      <Without jobs={jobs.filter(({ job }) => charts.withoutAxis.includes(job))} axis={COMPARE_AXES.find(({ value }) => value === axis)!.label} pending={charts.isPending} />
-      <Loaded isPending={charts.isPending && lines.length === 0} error={lines.length === 0 ? charts.error : null} isEmpty={lines.length === 0} empty={all.length > 0 && jobs.length === 0 ? "No job is drawn. Show one in the table of jobs, or clear the ranges." : `None of these jobs has measured ${name} so far.`} height={HEIGHT}>
-        {table ? (
-          <ChartTable title={title} lines={toLines(lines, grouped ? 0 : smoothing)} view={view} quantity={quantity} height={HEIGHT} />
-        ) : (
-          <LineChart
-            source={source} view={view} board={board} smoothing={grouped ? 0 : smoothing} scale={scale} threshold={threshold} title={title} quantity={quantity}
-            hidden={hiddenSet} standsOut={standsOut} onHide={(next) => change((now) => ({ hidden: next(now.hidden) }))} syncKey="compare" height={HEIGHT} handle={handle}
-            nothingHere="No job has a point in this range."
-          />
-        )}
-      </Loaded>
+      <div ref={element}>
+        {controls}
+        <Without jobs={jobs.filter(({ job }) => charts.withoutAxis.includes(job))} axis={COMPARE_AXES.find(({ value }) => value === axis)!.label} pending={charts.isPending} />
+        {!inSight && lines.length === 0 ? <div style={{ height: HEIGHT }} /> : <Loaded isPending={charts.isPending && lines.length === 0} error={lines.length === 0 ? charts.error : null} isEmpty={lines.length === 0} empty={all.length > 0 && jobs.length === 0 ? "No job is drawn. Show one in the table of jobs, or clear the ranges." : `None of these jobs has measured ${name} so far.`} height={HEIGHT}>
+          {table ? (
+            <ChartTable title={title} lines={toLines(lines, grouped ? 0 : smoothing)} view={view} quantity={quantity} height={HEIGHT} />
+          ) : (
+            <LineChart
+              source={source} view={view} board={board} smoothing={grouped ? 0 : smoothing} scale={scale} threshold={threshold} title={title} quantity={quantity}
+              hidden={hiddenSet} standsOut={standsOut} onHide={(next) => change((now) => ({ hidden: next(now.hidden) }))} syncKey="compare" height={HEIGHT} handle={handle}
+              nothingHere="No job has a point in this range."
+            />
+          )}
+        </Loaded>}
+      </div>
     </ComparePanel>
   )
 }

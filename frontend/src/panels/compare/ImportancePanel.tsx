@@ -35,7 +35,7 @@ export function ImportancePanel({ runs: { drawn, fields }, metric }: { runs: Run
           <div className={classes.unseen} />
         ) : (
           <Loaded
-            isPending={drawn.length > 0 && found.isPending} error={found.data ? null : found.error} refetch={found.refetch}
+            isPending={drawn.length > 0 && found.isPending} error={found.error} isLoadingError={!found.data} failureReason={found.failureReason} refetch={found.refetch}
             isEmpty={found.data?.reason !== null} empty={found.data?.reason ?? "No job is drawn."} height={140}
           >
             {found.data && <Ranking found={found.data} format={field.format} />}

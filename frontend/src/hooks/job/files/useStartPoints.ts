@@ -10,5 +10,5 @@ export function useStartPoints(job: Job): StartPoint[] {
   const artifacts = useArtifacts(job, latestEvent)
   const files = useFiles(job, latestEvent)
   const stored = artifacts.data && files.data && { artifacts: artifacts.data.items, ...files.data }
-  return startPoints(job, stored, artifacts.isError || files.isError ? "The platform did not list the job's files" : "Loading…")
+  return startPoints(job, stored, artifacts.failureReason || files.failureReason ? "The platform did not list the job's files; it is asked again" : "Loading…")
 }

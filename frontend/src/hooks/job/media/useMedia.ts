@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query"
 import { api, body, readMedia, type Job, type MediaItem, type MediaName } from "@/client"
 import type { LoggedTable } from "@/lib/media/media"
+import { againAfter } from "@/lib/api/recovery"
 import { hasEnded } from "@/lib/status"
 
 /** Processes send what they log about twice a second. */
@@ -13,7 +14,7 @@ export function useMedia(job: Job) {
     queryKey: ["media", job.id, job.status, job.attempt],
     queryFn: () => body(api.GET("/api/v1/jobs/{id}/media", { params: { path: { id: job.id } } })),
     placeholderData: (before) => before,
-    refetchInterval: hasEnded(job) ? false : EVERY_MS,
+    refetchInterval: againAfter(hasEnded(job) ? false : EVERY_MS),
   })
 }
 

@@ -1,5 +1,6 @@
 import { useQuery } from "@tanstack/react-query"
 import { api, body, type Job } from "@/client"
+import { againAfter } from "@/lib/api/recovery"
 import { hasEnded } from "@/lib/status"
 
 /** Servers summarize their rows about every 30 s. */
@@ -11,7 +12,7 @@ export function useTables(job: Job) {
     queryKey: ["tables", job.id, job.status, job.attempt],
     queryFn: () => body(api.GET("/api/v1/jobs/{id}/tables", { params: { path: { id: job.id } } })),
     placeholderData: (before) => before,
-    refetchInterval: hasEnded(job) ? false : EVERY_MS,
+    refetchInterval: againAfter(hasEnded(job) ? false : EVERY_MS),
   })
 }
 
