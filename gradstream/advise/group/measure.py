@@ -60,15 +60,16 @@ def measure_group(spec: JobSpec, code: UserCode, flat: FlatModel, batch: Any, ex
 def _fixed_seconds(code: UserCode, flat: FlatModel, model: nn.Module, batch: Any, examples: int) -> float:
     """Return the seconds that a micro-batch takes beside those of its examples, with the addition of its gradient."""
     try:
-        part = of(batch, examples, -(-examples // _PARTS))[0]
-    except InvalidWorkload:
+        part = of(batch, examples, max(2, -(-examples // _PARTS)))[0]  # BatchNorm needs two
+        times = 1 / part.share
+        if times == 1:
+            return 0.0
+        whole, small = (_shortest(partial(_differentiate, code, model, each)) for each in (batch, part.batch))
+    except (InvalidWorkload, UserError):
         return 0.0  # no group can compute it in parts
-    times = 1 / part.share
-    if times == 1:
-        return 0.0
-    whole, small = (_shortest(partial(_differentiate, code, model, each)) for each in (batch, part.batch))
-    for p in flat.trained:
-        p.grad = None
+    finally:
+        for p in flat.trained:
+            p.grad = None
     return max(0.0, (times * small - whole) / (times - 1))
 
 

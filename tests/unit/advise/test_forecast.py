@@ -147,8 +147,8 @@ def test_a_group_has_what_its_processes_have_and_what_they_share(group: Any) -> 
     found, peers = in_group(group), group if isinstance(group, int) else math.prod(group.values())
     assert found.lead is not None
     assert found.peer is not None
-    one = {"{'stages': 4}": 3 / 4, "{'replicate': 2, 'stages': 4}": 7 / 4}
-    shared = 1 + (2 if group == 3 else one.get(str(group), 1))
+    vectors = 2 if group in (3, {"replicate": 2, "stages": 4}) else 1
+    shared = 1 + vectors
     assert found.worker == found.lead + (peers - 1) * found.peer + shared * 4000
 
 
