@@ -2838,7 +2838,7 @@ export interface components {
         ComparedCharts: {
             /**
              * Items
-             * @description A chart for each job, in the order of the request; one that does not exist has no series
+             * @description A chart for each job, in the order of the request; a job that does not exist has no series
              */
             items: components["schemas"]["Chart"][];
         };
