@@ -1,11 +1,12 @@
 import react from "@vitejs/plugin-react"
 import { fileURLToPath } from "node:url"
+import { compressedCopies } from "./compressedCopies.ts"
 import { defineConfig } from "vitest/config"
 
 const path = (relative: string) => fileURLToPath(new URL(relative, import.meta.url))
 
 export default defineConfig({
-  plugins: [react()],
+  plugins: [react(), compressedCopies()],
   resolve: { alias: { "@": path("./src") } },
   // The API serves what lies here: /assets as immutable, every other path as index.html.
   build: { outDir: path("../backend/page"), emptyOutDir: true, target: "es2022", chunkSizeWarningLimit: 700 },
