@@ -127,6 +127,7 @@ def listening(platform: Platform) -> Iterator[Listening]:
     listening.stop()
 
 
+@pytest.mark.more
 def test_no_junk_ends_who_listens(
     api: httpx.Client,
     anonymous: httpx.Client,

@@ -13,7 +13,7 @@ from tests.laws.driver import Driver
 from tests.unit.strategies.cases import every_case, spec
 
 
-@pytest.mark.few(16)
+@pytest.mark.few(8)
 @pytest.mark.redis
 @every_case
 def test_every_strategy_under_every_gate(name: str, gate: dict[str, Any], over_redis: Driver, over_shared_memory: Driver) -> None:

@@ -380,6 +380,7 @@ def _gone(pid: int) -> bool:
         return True
 
 
+@pytest.mark.more
 def test_the_agent_of_a_removed_node_ends_its_processes_and_itself(own_node: Node) -> None:
     order = own_node.run(SLEEPER)
     pid = own_node.state(order, "running")["pid"]

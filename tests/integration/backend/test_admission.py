@@ -65,7 +65,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", REFUSED)
 def test_a_batch_that_cannot_be_stored_is_told_of_and_holds_up_nothing(api: httpx.Client, stream: Stream, kind: str) -> None:
     fields, field, remedy = REFUSED[kind]

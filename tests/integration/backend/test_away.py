@@ -63,6 +63,7 @@ SAID = {
 }
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("code", SAID)
 def test_a_request_is_told_what_is_wrong(api: httpx.Client, platform: Platform, tmp_path: Path, code: str) -> None:
     job_id = submit(api, tmp_path)["id"]

@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 import httpx
+import pytest
 import torch
 from safetensors.torch import save
 from sqlalchemy import text
@@ -128,6 +129,7 @@ def test_the_event_of_a_commit_says_what_a_job_that_never_ends_still_needs(runni
     assert agent.put("server-0", "checkpoints/4/manifest.json", json.dumps(strange).encode()).status_code == 422, "another worker"
 
 
+@pytest.mark.more
 def test_files_that_a_kept_checkpoint_rests_on_stay_and_go_with_it(running: Running, platform: Platform) -> None:
     base = earlier(1, 1, ROWS, b"base")
     commit(running, 1, b"base", [])

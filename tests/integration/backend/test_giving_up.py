@@ -50,6 +50,7 @@ def test_one_failure_is_no_reason(running: Running) -> None:
     assert running.status == ("running", None)
 
 
+@pytest.mark.more
 def test_metrics_that_cannot_be_read_hold_up_nothing(running: Running, platform: Platform) -> None:
     stream = keys.metrics(running.agent.order("worker-0").plane_id)
     for fields in ({"nonsense": "x"}, {"source": "worker-0.0", "batch": "0", "points": "[[1]]"}, {"source": "\xff", "batch": "x"}):

@@ -69,6 +69,7 @@ def test_settings_and_results_are_columns(api: httpx.Client, ids: list[UUID]) ->
     assert fields["results"] == ["eval/accuracy", "user/norm"]
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("descending", [True, False])
 @pytest.mark.parametrize("field", ["strategy.lr", "workload.args.hidden", "eval/accuracy", "user/norm", "tags", "no.such"])
 def test_any_field_orders_all_jobs_page_by_page(field: str, descending: bool, api: httpx.Client, ids: list[UUID]) -> None:

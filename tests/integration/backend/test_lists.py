@@ -52,7 +52,7 @@ def shown(job: dict[str, Any], sort: str) -> Any:
     return job["progress"][key] if sort in ("loss", "throughput", "staleness") else job[key]
 
 
-@pytest.mark.few(8)
+@pytest.mark.few(4)
 @pytest.mark.parametrize("descending", [True, False])
 @pytest.mark.parametrize("sort", JobSort)
 def test_every_order_has_each_job_once_with_ties_and_missing_values(

@@ -52,6 +52,7 @@ def test_the_same_key_and_file_give_the_same_job(api: httpx.Client, tmp_path: Pa
     assert post(api, "/jobs", FILE + "seed: 2\n", headers=key, bundle=bundle).status_code == 409
 
 
+@pytest.mark.few(10)
 @pytest.mark.parametrize("path", ["/jobs", "/jobs/plan"])
 @pytest.mark.parametrize(
     ("text", "pointer", "said"),

@@ -71,6 +71,7 @@ def test_a_job_that_fails_is_code_10_and_shows_the_users_traceback(gradstream: G
     assert "broken.py" in gradstream("logs", "broken").stdout
 
 
+@pytest.mark.more
 def test_show_lists_the_processes_of_a_group(client: Client, gradstream: Gradstream, submit: Callable[..., Job]) -> None:
     job = submit("roles.worker.group=2", "roles.worker.count=2", FOREVER)
 
@@ -92,6 +93,7 @@ def test_show_lists_the_processes_of_a_group(client: Client, gradstream: Gradstr
     assert set(listed[0]["peers"][1]) == {"number", "label", "at", "compute", "cpu", "memory"}
 
 
+@pytest.mark.more
 def test_the_other_ends_of_wait(gradstream: Gradstream, submit: Callable[..., Job]) -> None:
     endless = str(submit(FOREVER, "name=endless").id)
     assert gradstream("wait", endless, "--timeout", "200ms").returncode == 124

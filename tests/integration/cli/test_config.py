@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from gradstream import jobfile
 from gradstream.client import Client, Job
 from tests.integration.cli.shared import LINE, Gradstream
 
 
+@pytest.mark.more
 def test_the_text_comes_back_with_its_comments(gradstream: Gradstream, client: Client, tmp_path: Path) -> None:
     text = "# tried after the talk of Tuesday\n" + (LINE / "job.yaml").read_text()
     (tmp_path / "mine.yaml").write_text(text)

@@ -7,11 +7,14 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from gradstream import jobfile
 from gradstream.client import Client
 from tests.integration.cli.shared import LINE, Gradstream
 
 
+@pytest.mark.more
 def test_two_jobs_differ_in_settings_and_lines_of_code(client: Client, gradstream: Gradstream, tmp_path: Path) -> None:
     folder = tmp_path / "changed"
     shutil.copytree(LINE, folder)

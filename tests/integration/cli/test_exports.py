@@ -25,6 +25,7 @@ def trains(client: Client, submit: Callable[..., Job]) -> Job:
     return job
 
 
+@pytest.mark.more
 def test_exports_are_asked_for_listed_and_followed(gradstream: Gradstream, client: Client, trains: Job, tmp_path: Path) -> None:
     first = gradstream("export", "exported")
     assert first.stdout.startswith("export 1: base, version "), first.stderr
@@ -65,6 +66,7 @@ def test_mistakes_are_explained(gradstream: Gradstream, client: Client, succeede
     assert (both.returncode, "use one of them" in both.stderr) == (2, True)
 
 
+@pytest.mark.more
 def test_a_folder_belongs_to_one_job(client: Client, trains: Job, tmp_path: Path) -> None:
     client.export(trains)
     client.download_exports(trains, into=tmp_path)

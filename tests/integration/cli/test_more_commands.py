@@ -39,6 +39,7 @@ def test_the_queue_and_priorities(gradstream: Gradstream, client: Client, submit
     assert f"stop it first: gradstream stop {waiting.id}" in refused.stderr
 
 
+@pytest.mark.more
 def test_a_job_is_labelled_found_by_its_tag_and_archived(
     gradstream: Gradstream, client: Client, submit: Callable[..., Job]
 ) -> None:
@@ -81,6 +82,7 @@ def _command_line(process: psutil.Process) -> str:
         return ""
 
 
+@pytest.mark.more
 def test_events_follow_and_delete(gradstream: Gradstream, client: Client) -> None:
     job = client.submit(LINE, overrides=["name=short-lived"])
     followed = gradstream("follow", "short-lived")

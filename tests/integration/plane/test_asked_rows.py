@@ -17,13 +17,14 @@ from tests.unit.sim.test_tables import KEPT, job
 AHEAD = {"ahead": True}
 
 
-@pytest.mark.few(1)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("where", WHERE)
 def test_asked_rows_have_the_bits_of_the_simulator(where: str, cluster: Callable[..., Cluster]) -> None:
     spec = job("sync", shards=2, tables=KEPT, args=AHEAD, stop={"steps": 12})
     assert_as_simulated(cluster(spec, problems(spec), local=WHERE[where]), spec)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("where", WHERE)
 def test_cached_rows_have_the_bits_of_the_simulator(where: str, cluster: Callable[..., Cluster]) -> None:
     """One of the tables has a cache, in which few rows find a place."""

@@ -58,6 +58,7 @@ class TestAdvice:
         assert (found.choice.name, found.choice.window) == ("local_sgd", 64)
         assert any(reason.startswith("Not sync: its workers would wait 9") for reason in found.reasons)
 
+    @pytest.mark.more
     def test_a_plan_that_would_save_exchanges_is_named_if_there_is_none(self) -> None:
         spec = job({"name": "sync"}, workers=2, roles={"worker": {"count": 2, "group": {"tensor": 2}}})
         sentence = "With tensor: 2, the processes gather the outputs of each of 6 linear layers. A tensor_plan()"
@@ -70,6 +71,7 @@ class TestAdvice:
         assert any(reason.startswith(sentence) for reason in advice(FAST).reasons)
         assert not any(sentence in reason for reason in advice(UNEVEN, workers=2).reasons), "async needs servers"
 
+    @pytest.mark.more
     def test_without_servers_the_link_costs_nothing(self) -> None:
         spec = job({"name": "sync", "lr": 0.05}, workers=4)
         roles = {"worker": {"count": 4}, "server": {"count": 0}}

@@ -24,6 +24,7 @@ def real_table() -> EmbeddingTable:
     return table
 
 
+@pytest.mark.more
 def test_a_plan_has_the_memory_and_the_disk_of_a_bounded_table() -> None:
     table = real_table()
     size = TableSize(

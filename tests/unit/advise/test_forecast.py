@@ -40,6 +40,7 @@ JOBS = [
 ]
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize("spec", JOBS, ids=str)
 def test_staleness_and_rhythm_are_what_the_simulator_finds(spec: JobSpec) -> None:
     seen = outlook(spec, NEAR, payload=4e6, per_epoch=50, curvature=None)

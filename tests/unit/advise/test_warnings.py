@@ -101,6 +101,7 @@ def test_the_rate_that_is_warned_of_diverges_where_one_process_settles() -> None
     assert growth(one, 4.0, 100) < 1
 
 
+@pytest.mark.more
 def test_outer_steps_that_are_later_diverge_where_those_in_time_settle_and_the_remedy_does() -> None:
     diloco, curvature = {"name": "delayed_diloco", "window": 10, "lr": 0.05}, 0.8  # a round goes a third of its way
     in_time, late = job(diloco, workers=4), job(diloco, workers=4, pipeline=1)

@@ -56,6 +56,7 @@ def expected(stored: Stored, place: int, grid: Grid) -> dict[str, list[Any]]:
     return found
 
 
+@pytest.mark.more
 @settings(max_examples=60, deadline=None)
 @example(several=[(1, 0, 0, (1, 40_000, "rising", 0.0, [0.9]))], axis="step", columns=7, ends=None)
 @given(several=several_series, axis=st.sampled_from(AXES), columns=st.sampled_from([1, 3, 7, 30, 100, 800]), ends=shares)
@@ -82,6 +83,7 @@ def _ends(stored: Stored, grid: Grid) -> list[dict[str, list[Any]]]:
     return found
 
 
+@pytest.mark.more
 def test_one_spike_among_a_million_points_is_in_its_column() -> None:
     points = measured(1, 1_000_000, "rising", 0.0, 0)
     points["value"][765_432] = 1e6

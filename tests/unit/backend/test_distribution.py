@@ -81,6 +81,7 @@ def test_every_bin_counts_the_points(several: list[Any], kind: str, axis: str, e
             assert quantile(found.bins, found.counts.sum(axis=0), share) == wanted
 
 
+@pytest.mark.more
 def test_ten_times_the_points_are_not_ten_times_the_work() -> None:
     stored = Stored()
     stored.add(1, 0, of_kind("few", measured(1, 1_000_000, "rising", 0.01, 0)), [0.3, 1.0])

@@ -69,7 +69,7 @@ def test_two_settings_that_matter_only_together_are_both_found() -> None:
     assert min(found["a"].importance, found["b"].importance) > 10 * abs(found["c"].importance)
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize("count", [8, 12, 30])
 def test_nothing_is_claimed_of_noise(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """At most 1 of 20 comparisons: as often as chance may be believed."""

@@ -115,6 +115,7 @@ def test_a_quorum_helps_where_workers_are_slow_in_turns() -> None:
     assert backup.message.startswith("A round ends with the first 7 of 8 pushes, and the servers drop later ones.")
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("quorum", [8, 7, 6, 5])
 @pytest.mark.parametrize("share", [100, 130])
 def test_a_simulated_round_ends_with_its_quorum(quorum: int, share: int) -> None:

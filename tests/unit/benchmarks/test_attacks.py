@@ -26,6 +26,7 @@ def attack_with(trick: str) -> int | None:
     return process.exitcode
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("trick", "code"), [("fine", 0), ("broken", 1)])
 def test_an_unexpected_exception_of_one_attacker_is_the_exit_code_of_all(trick: str, code: int) -> None:
     assert attack_with(trick) == code

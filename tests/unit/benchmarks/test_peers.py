@@ -216,6 +216,7 @@ def test_hogwild_runs_is_measured_and_leaves_nothing(images: Path) -> None:
     assert found.loopback_bytes_per_step >= 0
 
 
+@pytest.mark.more
 def test_a_job_that_is_refused_is_absent(images: Path) -> None:
     system = System("ours", {"strategy": {"name": "async"}, "shared_memory": True, "job": {"pipelines": 1}})
     with pytest.raises(launch.Absent, match="pipelines"):

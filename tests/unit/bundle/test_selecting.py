@@ -348,6 +348,7 @@ def test_what_arrives_at_the_platform_anyway_is_named_there(tmp_path: Path) -> N
     assert warned == {"ca.pem": "a credential, by its name", "b.txt": "a file with a private key in it (line 1)"}
 
 
+@pytest.mark.more
 def test_a_hostile_text_is_searched_in_time() -> None:
     from gradstream.bundle.credentials import credential_in
     from gradstream.bundle.rules import SCANNED

@@ -42,7 +42,7 @@ def spec(name: str, workers: int = 4) -> JobSpec:
     return job(given, workers=workers, gate=gate, pipeline=pipeline, **more)
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("runs", [RUNS, pytest.param(10 * RUNS, marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", JOBS)
 def test_each_mini_batch_is_learned_once(name: str, runs: int) -> None:

@@ -52,7 +52,7 @@ def spec(gate: str, workers: int = 4, **more: Any) -> JobSpec:
     return job({"name": strategy, "lr": 0.01}, workers=workers, gate=given, on_worker_loss="continue", on_nan="drop", **more)
 
 
-@pytest.mark.few(8)
+@pytest.mark.few(4)
 @pytest.mark.parametrize("runs", [RUNS, pytest.param(10 * RUNS, marks=pytest.mark.long)])
 @pytest.mark.parametrize("gate", GATES)
 def test_everything_goes_wrong(gate: str, runs: int) -> None:

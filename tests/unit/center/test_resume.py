@@ -57,7 +57,7 @@ def resumed(gate: str, state: dict[str, Any], ranks: list[int]) -> Attempt:
     return Attempt(shard, responses)
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("gate", [gate for gate in GATES if not gate.endswith(("acknowledged", "inside", "for the center"))])
 def test_takes_the_same_path(gate: str) -> None:
     compared = waiting = held = 0

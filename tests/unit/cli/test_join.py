@@ -83,6 +83,7 @@ def test_a_closed_redis_beside_an_open_api_names_the_port_and_the_firewall() -> 
             check_redis("the plane", f"redis://127.0.0.1:{port}", PLATFORM)
 
 
+@pytest.mark.more
 def test_the_token_leaves_the_argument_list() -> None:
     """The command begins again without it: what runs, and fails for want of a platform, no longer shows it."""
     command = [sys.executable, "-m", "gradstream", "join", "http://127.0.0.1:1", "--token", "gsj_secret", "--name", "x"]

@@ -39,6 +39,7 @@ def bowl(spec: JobSpec, rank: int) -> Bowl:
     return Bowl(spec, rank, size=20_011)
 
 
+@pytest.mark.few(10)
 @pytest.mark.parametrize("codec", LOSSY)
 @pytest.mark.parametrize("strategy", PUSHES)
 def test_any_number_of_shards_gives_the_same_bits(strategy: str, codec: str) -> None:
@@ -48,6 +49,7 @@ def test_any_number_of_shards_gives_the_same_bits(strategy: str, codec: str) -> 
     assert torch.equal(one.center, three.center)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("codec", LOSSY)
 def test_a_run_resumed_from_a_checkpoint_equals_the_one_that_went_on(codec: str) -> None:
     made = spec("adag", codec, shards=2)
@@ -72,6 +74,7 @@ class Told(Bowl):
         return found
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("codec", LOSSY)
 @pytest.mark.parametrize(
     ("strategy", "gate"), [("async", {"max_staleness": 2}), ("sync", {"mode": "bsp", "quorum": 2}), ("async", {"mode": "asp"})]
@@ -101,6 +104,7 @@ def test_all_of_each_push_that_counts_arrives_or_is_left_and_nothing_of_one_that
     torch.testing.assert_close(run.center.double(), 1 - rate * arrived, rtol=0, atol=2e-5)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("codec", LOSSY)
 def test_a_push_that_is_under_way_at_a_checkpoint_and_dropped_leaves_the_same_to_the_next_incarnation(codec: str) -> None:
     made = spec("async", codec, shards=2, gate={"max_staleness": 2})

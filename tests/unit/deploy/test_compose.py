@@ -187,6 +187,7 @@ def test_whoever_is_waited_for_says_when_it_is_ready() -> None:
             assert other == "migrate" or "healthcheck" in SERVICES[other]
 
 
+@pytest.mark.more
 def test_the_checks_of_health_are_answered_by_the_programs() -> None:
     kind, python, option, code = SERVICES["api"]["healthcheck"]["test"]
     assert (kind, python, option) == ("CMD", "python", "-c")

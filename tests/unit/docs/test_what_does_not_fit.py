@@ -72,6 +72,7 @@ def test_a_pattern_trains_with_two_workers(name: str, tmp_path: Path) -> None:
     assert_learned(name, scores[-1])
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_pattern_trains_in_plain_pytorch(name: str, tmp_path: Path) -> None:
     assert_learned(name, list(local_run.train(job(name, 1), tmp_path))[-1].evaluation)

@@ -61,7 +61,7 @@ def test_two_peers_have_the_bits_of_two_parts(name: str, grouped: GroupProblems)
     assert group.losses == parts.losses
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.usefixtures("small_buckets")
 @pytest.mark.parametrize("kind", ["tied", "branch", "one", "within", "large", "normed"])
 @pytest.mark.parametrize("strategy", [{"name": "sync", "lr": 0.1}, ADAG], ids=lambda strategy: strategy["name"])
@@ -120,7 +120,7 @@ def test_any_number_of_peers_has_the_bits_of_as_many_parts(
     assert torch.equal(group.center, parts.center)
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("rule", "kind"), [*((rule, kind) for rule in RULES for kind in ("plain", "large")), ({"name": "adam"}, "one")], ids=str
 )

@@ -77,7 +77,7 @@ def job(group: dict[str, int], who: str, seconds: float, *, holds: bool = False)
     )
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("group", GROUPS, ids=str)
 def test_a_peer_whose_user_code_hangs_ends_the_group_with_its_line(group: dict[str, int], folder: Path) -> None:
     """The lead waits for it, with tensor also within user code, and the lead's own watchdog says nothing."""
@@ -109,7 +109,7 @@ def test_a_peer_whose_user_code_lets_no_other_thread_run_is_named_with_its_line(
     assert not list(folder.glob("*.txt")), "no file is left"
 
 
-@pytest.mark.few(2)
+@pytest.mark.more
 @pytest.mark.parametrize("group", GROUPS, ids=str)
 def test_peers_that_wait_for_a_slow_lead_do_not_hang(group: dict[str, int], folder: Path) -> None:
     with closing(make_group(job(group, "MainProcess", 2.5), 0, folder)) as problem:

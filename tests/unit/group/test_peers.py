@@ -191,6 +191,7 @@ def test_observations_of_all_peers_add_up(grouped: GroupProblems) -> None:
     assert problem.take_observations() is None
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("roles", [{"group": 2}, {"group": {"stages": 2}}], ids=str)
 def test_the_lead_counts_what_it_waits_for_its_peers(roles: dict[str, Any], grouped: GroupProblems) -> None:
     problem = grouped(job("sleeps", accumulate=2, roles={"worker": {"count": 1, "device": "cpu", **roles}}), 0)
@@ -199,6 +200,7 @@ def test_the_lead_counts_what_it_waits_for_its_peers(roles: dict[str, Any], grou
     assert problem.take_peer_wait() == 0
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "roles", [{"group": 2}, {"group": {"stages": 2}}, {"group": {"fsdp": 2}}, {"group": {"tensor": 2}}], ids=str
 )
@@ -216,6 +218,7 @@ def test_a_peer_says_how_long_it_computed_and_what_it_took(roles: dict[str, Any]
     assert (again.computed, again.cpu >= use.cpu) == (0.0, True)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("axis", ["stages", "tensor"])
 def test_a_peer_that_waits_for_another_does_not_compute(axis: str, grouped: GroupProblems) -> None:
     problem = grouped(job("lead sleeps", accumulate=2, roles={"worker": {"count": 1, "device": "cpu", "group": {axis: 2}}}), 0)

@@ -91,7 +91,7 @@ def test_frozen_parts_stay_and_the_rest_has_its_gradient(group: dict[str, int], 
     assert len(split.theta) == 5 * 7 + 7 + 4 * 3
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("group", [THREE, {**HYBRID, "tensor": 2}], ids=str)
 @pytest.mark.parametrize(
     ("strategy", "more"),
@@ -111,7 +111,7 @@ def test_every_strategy_works_between_groups(
     torch.testing.assert_close(split.center, whole.center, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("group", [HYBRID, {"replicate": 2, "fsdp": 3}, {**HYBRID, "stages": 2}], ids=str)
 @pytest.mark.parametrize("optimizer", [{"name": "sgd", "momentum": 0.9, "clip_norm": 0.01}, {"name": "adam"}], ids=str)
 def test_replicates_that_share_out_memory_have_the_bits_of_replicates(
@@ -124,6 +124,7 @@ def test_replicates_that_share_out_memory_have_the_bits_of_replicates(
     assert torch.equal(shared.center, plain.center)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("group", [THREE, {**HYBRID, "stages": 2}, {**HYBRID, "tensor": 2}], ids=str)
 def test_statistics_are_the_mean_over_the_parts_at_a_time(group: dict[str, int], grouped: GroupProblems) -> None:
     args = {"kind": "images"}
@@ -139,7 +140,7 @@ def test_statistics_are_the_mean_over_the_parts_at_a_time(group: dict[str, int],
     assert torch.equal(found.ints, expected.ints)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("before", "after"),
     [
@@ -192,6 +193,7 @@ def test_only_weights_of_two_stages_take_memory_beside_the_gradient(grouped: Gro
     assert not last[tied:].any()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("precision", ["bf16", "fp16"])
 def test_narrow_numbers_are_near_to_those_of_pipelines(precision: str, grouped: GroupProblems) -> None:
     args = {**LANGUAGE, "double": False}

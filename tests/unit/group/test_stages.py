@@ -36,7 +36,7 @@ def test_stages_have_the_bits_of_one_process(
         assert torch.equal(first_step, sim.run(job(strategy, 1, accumulate, stop={"steps": 1}), nets.problem).center[untied])
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("axis", ["replicate", "fsdp"])
 @pytest.mark.parametrize(("pipelines", "stages"), [(2, 2), (2, 3), (3, 2)])
 def test_several_pipelines_share_a_mini_batch(pipelines: int, stages: int, axis: str, grouped: GroupProblems) -> None:

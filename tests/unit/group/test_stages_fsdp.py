@@ -23,7 +23,7 @@ def pipelines(strategy: dict[str, Any], fsdp: int, stages: int, accumulate: int,
     return job(strategy, stages, accumulate, args, roles=roles({"fsdp": fsdp, "stages": stages}), **more)
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("fsdp", "stages", "accumulate"), [(2, 2, 2), (2, 2, 4), (3, 2, 2), (2, 3, 3), (4, 2, 2)])
 @pytest.mark.parametrize(
     ("strategy", "optimizer"),
@@ -67,7 +67,7 @@ def test_a_penalty_on_all_weights_reaches_them_in_the_last_stage(grouped: GroupP
             torch.testing.assert_close(group.gradient(position).g, gradient, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", sorted(set(STRATEGIES) - {"single"}))
 def test_every_strategy_has_the_bits_of_one_process(name: str, grouped: GroupProblems) -> None:
     strategy = {"name": name, "lr": 0.05}
@@ -96,7 +96,7 @@ def test_narrow_numbers_are_those_of_replicates(precision: str, grouped: GroupPr
     assert groups[0].scale is None or groups[0].scale.state() == groups[1].scale.state()  # type: ignore[union-attr]
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("optimizer", [{"name": "adam"}, {"name": "muon"}], ids=str)
 @pytest.mark.parametrize(
     ("before", "after"),

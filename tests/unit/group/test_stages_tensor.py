@@ -31,7 +31,7 @@ class Shares(Parted):
         return nn.Sequential(nn.Linear(5, 8), nn.Softmax(-1), last).double()
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("group", [BOTH, {"stages": 2, "tensor": 3}, {"replicate": 2, "stages": 2, "tensor": 2}], ids=str)
 @pytest.mark.parametrize(
     ("args", "strategy", "more"),
@@ -72,7 +72,7 @@ def test_batch_norm_sees_the_micro_batches_in_order(stages: int, grouped: GroupP
     assert torch.equal(mine.ints, theirs.ints)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("before", "after"),
     [(BOTH, 1), (1, BOTH), (BOTH, {"stages": 3}), ({"tensor": 3}, BOTH), (BOTH, {"stages": 3, "tensor": 2})],

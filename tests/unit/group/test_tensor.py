@@ -216,7 +216,7 @@ def test_replicates_of_split_models_compute_what_replicates_compute(args: dict[s
     assert len(split.state()["peers"]) == len(whole.state()["peers"]) == 1
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("accumulate", [1, 2])
 @pytest.mark.parametrize("args", [{"kind": "language", "plan": PLAN}, {"kind": "tied"}, {"kind": "images"}], ids=named)
 def test_one_gradient_for_all_replicates_is_the_sum_of_theirs(
@@ -232,7 +232,7 @@ def test_one_gradient_for_all_replicates_is_the_sum_of_theirs(
         assert one.loss == pytest.approx(other.loss, rel=1e-12)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("group", [{"fsdp": 2, "tensor": 2}, {"fsdp": 3, "tensor": 2}, {"fsdp": 2, "tensor": 3}], ids=str)
 @pytest.mark.parametrize(
     ("strategy", "more"),
@@ -255,7 +255,7 @@ def test_split_models_share_out_the_optimizer(
     torch.testing.assert_close(split.center, whole.center, rtol=1e-9, atol=1e-8)
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize("after", [{"fsdp": 2}, {"replicate": 2, "tensor": 2}, {"fsdp": 2, "tensor": 3}], ids=str)
 def test_a_shared_optimizer_resumes_in_a_group_of_another_shape(after: dict[str, int], grouped: GroupProblems) -> None:
     """Up to the steps that Adam makes of rounding alone: BatchNorm leaves the bias before it without a gradient."""
@@ -363,6 +363,7 @@ class Dying(Parted):
         return super().loss(model, batch)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("rests", [0.0, 0.3])
 @pytest.mark.parametrize("group", [{"tensor": 3}, {"replicate": 2, "tensor": 2}, {"fsdp": 2, "tensor": 2}], ids=str)
 def test_a_peer_that_ends_within_a_mini_batch_ends_the_group(group: dict[str, int], rests: float, grouped: GroupProblems) -> None:

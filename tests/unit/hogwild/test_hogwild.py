@@ -94,6 +94,7 @@ def test_every_mini_batch_is_trained_and_counted_once(strategy: dict[str, Any], 
         assert pushed == {0: problems[0].total, 1: problems[1].total}, "each thread's gradient is pushed by itself"
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("strategy", [ADAG, ASYNC], ids=["adag", "async"])
 @pytest.mark.parametrize("kind", ["normed", "tied", "mixed"])
 def test_models_of_many_kinds_learn_as_with_one_thread(strategy: dict[str, Any], kind: str) -> None:

@@ -85,7 +85,7 @@ def _pairs() -> list[Any]:
     ]
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("rule", "policy"), _pairs())
 @settings(max_examples=6, deadline=None)
 @given(seed=st.integers(0, 2**64 - 1), width=st.integers(1, 9), random=st.integers(0, 2**32))

@@ -76,6 +76,7 @@ def spec(kind: str = "Layers", **fields: Any) -> JobSpec:
     return JobSpec.model_validate(given | fields)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("fields", [{}, {"precision": "bf16"}, {"members": 2}, {"accumulate": 2}], ids=str)
 def test_a_job_that_recomputes_has_the_bits_of_one_that_does_not(fields: dict[str, Any]) -> None:
     found = []

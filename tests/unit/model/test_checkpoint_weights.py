@@ -92,6 +92,7 @@ def same(given: dict[str, Tensor], wanted: dict[str, Tensor]) -> bool:
     )
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("shards", [1, 2])
 @pytest.mark.parametrize(("compiled", "suffix"), [(False, ".safetensors"), (True, ".safetensors"), (False, ".pt")])
 def test_a_checkpoint_gives_the_state_dict_that_the_final_model_would_be(

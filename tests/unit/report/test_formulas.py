@@ -27,6 +27,7 @@ def test_the_limit_is_where_a_root_of_the_recursion_leaves_the_unit_circle(name:
     assert largest_root(0.99 * at) < 1 < largest_root(1.01 * at)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("name", "window", "n"), [("async", 1, 3), ("adag", 5, 2), ("dynsgd", 5, 3), ("downpour", 5, 2)])
 def test_the_measured_edge_is_the_limit(name: str, window: int, n: int) -> None:
     found = formulas.edge(strategy=stability.job(name, window), workers=n, halvings=10, events=60 * n)

@@ -61,6 +61,7 @@ def test_a_key_is_a_whole_number_of_64_bits(text: str) -> None:
         parse_key(text)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("shards", [1, 3])
 def test_each_key_has_the_row_of_the_newest_export_or_the_reason_why_not(
     shards: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

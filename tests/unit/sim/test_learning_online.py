@@ -112,6 +112,7 @@ def test_four_asynchronous_workers_learn_what_one_does(calm: Result) -> None:
     assert four[PASSES // 2 :].mean() == pytest.approx(aucs(calm)[PASSES // 2 :].mean(), abs=0.005)
 
 
+@pytest.mark.more
 def test_drift_is_followed(drifting: Result) -> None:
     """A learner that stops halfway knows few of the last ids."""
     late, stops = range(PASSES - 4, PASSES), PlainFtrl(DRIFT)

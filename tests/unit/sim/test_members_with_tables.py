@@ -62,7 +62,7 @@ def test_each_member_is_a_plain_loop_with_its_own_seed(ahead: bool) -> None:
     assert found["members.0.deep"] != found["members.1.deep"]
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize("tables", [ADMITTED, KEPT], ids=["admitted", "kept"])
 def test_any_number_of_shards_gives_the_same_bits(tables: dict[str, object]) -> None:
     assert_same(*(train(job("async", shards=shards, members=2, tables=tables)) for shards in (1, 3)))

@@ -25,6 +25,7 @@ def test_the_same_rows_with_any_shards_and_after_a_resume(strategy: str) -> None
     assert_same(train(passes_job(strategy), resume=whole.checkpoints[2]), whole)
 
 
+@pytest.mark.more
 def test_a_pass_of_bsp_ends_with_the_samples_of_its_epoch() -> None:
     assert_same(train(passes_job("sync")), train(passes_job("sync", shrink="1 epochs")))
 

@@ -33,6 +33,7 @@ def test_shows_are_the_occurrences_that_were_pushed(strategy: str, admit: dict[s
         assert events(found, name) == (2000 * FIELDS, clicks * FIELDS)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("strategy", ["sync", "local_sgd"])
 def test_under_bsp_no_row_is_stale(strategy: str) -> None:
     """`damp` divides a step by the staleness of its row plus 1."""

@@ -112,6 +112,7 @@ def test_tables_learn_under_every_strategy(strategy: str) -> None:
     assert losses[-1] < 0.64 < 0.69, "the loss of a model that has learned nothing is 0.69"
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("codec", "nearest"), [("fp16", 0.01), ("bf16", 0.05)])
 def test_rows_that_travel_in_16_bits_lead_to_about_the_same_rows(codec: str, nearest: float) -> None:
     """Stored rows are fp32, so no rounding adds up. A step of Adagrad is about 0.05, whatever the size of its gradient."""

@@ -17,7 +17,7 @@ from gradstream.strategies import STRATEGIES
 ROOT = Path(__file__).parents[3]
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_its_own_test_passes_with_every_strategy(tmp_path: Path, strategy: str) -> None:
     project = Starter.create(tmp_path, name=f"init-{strategy}", strategy=strategy)

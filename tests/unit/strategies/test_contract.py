@@ -154,6 +154,7 @@ def test_lost_workers_come_back_and_train_the_rest(name: str, gate: dict[str, An
     assert {account.pending for account in run.ledger.values()} == {0}
 
 
+@pytest.mark.few(40)
 @pytest.mark.parametrize(("name", "gate"), [(name, gate) for name, gate in CASES if workers(name) > 1], ids=as_id)
 def test_a_lost_worker_that_stays_away_stops_nobody(name: str, gate: dict[str, Any]) -> None:
     run = sim.run(spec(name, gate, steps=30), NoisyToy, schedule="random", failures=[sim.WorkerFailure(7, 2, respawn=False)])

@@ -19,6 +19,7 @@ from tests.laws.problems import Parabola
 
 
 class TestRounds:
+    @pytest.mark.more
     def test_backup_workers_make_rounds_shorter(self) -> None:
         """A round of all waits for the slowest of n exponential times, one of K for the K-th."""
         times = {}
@@ -55,12 +56,13 @@ class TestStaleness:
 class TestStability:
     """On f = x^2 / 2 in turn, a rule that moves the center by c x has an exact limit: c < 2 sin(pi / (2 (2n - 1)))."""
 
+    @pytest.mark.few(1)
     @pytest.mark.parametrize(("workers", "lr", "window"), [(3, 0.1, 9), (4, 0.1, 5), (8, 0.05, 4)])
     def test_downpour_diverges_one_window_later(self, workers: int, lr: float, window: int) -> None:
         assert growth("downpour", workers, lr, n_push=window, n_fetch=window) < 1
         assert growth("downpour", workers, lr, n_push=window + 1, n_fetch=window + 1) > 1
 
-    @pytest.mark.few(3)
+    @pytest.mark.few(1)
     @pytest.mark.parametrize(("workers", "lr"), [(3, 0.1), (4, 0.1), (8, 0.05)])
     @pytest.mark.parametrize("window", [1, 12, 59])
     def test_adag_converges_there_with_any_window(self, workers: int, lr: float, window: int) -> None:

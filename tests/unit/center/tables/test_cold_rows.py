@@ -66,7 +66,7 @@ def train(tables: list[EmbeddingTable], rounds: int = 20, seed: int = 0) -> None
             push(each, each.look_up(keys), number)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("policy", range(len(POLICIES)))
 @pytest.mark.parametrize("rule", range(len(RULES)))
 def test_moves_to_disk_change_no_bit(rule: int, policy: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,6 +172,7 @@ def test_frequent_rows_stay_in_memory_though_others_are_asked_for_once() -> None
     assert bounded.tier.take_lookups()[1] > 3000
 
 
+@pytest.mark.more
 def test_contents_of_a_bounded_table_load_into_any_other() -> None:
     plain, bounded, other = table(None), table(40), table(60)
     train([plain, bounded])

@@ -60,6 +60,7 @@ def score_bin(score: float) -> int:
     return 0 if score < 2.0**LOWEST else min(SCORES - 1, 1 + int(np.floor(np.log2(score))) - LOWEST)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("spec", [SCORED, UNSEEN, SCORED | {"admit": {"count": 3}}, {}])
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_summary_is_exact_while_nothing_changes(spec: dict[str, Any], seed: int) -> None:
@@ -108,6 +109,7 @@ def test_a_summary_changes_nothing() -> None:
     assert all(before[name].tobytes() == after[name].tobytes() for name in before)
 
 
+@pytest.mark.more
 def test_rows_that_come_and_go_meanwhile_are_never_confused() -> None:
     """Hot keys stay the hottest. Others are evicted, and their places are used again, between portions."""
     draw = np.random.default_rng(4)

@@ -116,6 +116,7 @@ def test_most_keeps_the_highest_scores_then_the_highest_keys() -> None:
     assert set(read_contents(found).keys.tolist()) == expected | {0}
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("admit", [None, {"count": 2}])
 def test_keys_that_come_and_go_are_found_and_the_index_stays_small(admit: dict[str, int] | None) -> None:
     """Slots of evicted keys are used again by the same key, or leave when they are many."""
