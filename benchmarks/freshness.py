@@ -103,14 +103,21 @@ def measured(passes: int, seconds: float, rows: int, workers: int) -> list[float
             put()
         with running(Path(home), "--writable", home) as platform, platform.client() as client:
             found = client.submit(job(folder, rows, workers), code=code)
-            until(lambda: WARM_UP in _commits(client, found), "the passes that were there are not exported", _STARTS_WITHIN)
+            commits = dict[int, float]()
+
+            def look() -> dict[int, float]:
+                """Add the exports that are there now: older ones are removed."""
+                commits.update(_commits(client, found))
+                return commits
+
+            until(lambda: WARM_UP in look(), "the passes that were there are not exported", _STARTS_WITHIN)
             begin = time.time()
             for number in range(FILES_OF_PASS * passes):
                 time.sleep(max(0.0, begin + number * seconds / FILES_OF_PASS - time.time()))
                 put()
+                look()
             last = WARM_UP + passes
-            until(lambda: max(_commits(client, found)) >= last, "the last pass is not exported", _STARTS_WITHIN)
-            commits = _commits(client, found)
+            until(lambda: max(look()) >= last, "the last pass is not exported", _STARTS_WITHIN)
             client.stop(found.id)
         first = WARM_UP * FILES_OF_PASS
         return [_exported(commits, 1 + number // FILES_OF_PASS) - made[number] for number in range(first, len(made))]
