@@ -42,7 +42,7 @@ class RecordedTraining:
 
     @property
     def slow(self) -> list[int]:
-        """Those, or all that were ever slow if none is now."""
+        """Workers of `slow_now`, or all that were ever slow if none is now."""
         return self.slow_now or sorted({period.rank for period in self.periods})
 
     def is_last(self, period: SlowPeriod) -> bool:
