@@ -19,5 +19,5 @@ def gloo_obstacle(spec: JobSpec) -> str | None:
     if spec.one_holder:
         return "with on_worker_loss: continue, worker 0 holds the model in shared memory; set on_worker_loss: restart"
     if spec.network == "platform":
-        return "gloo connects the workers, which network: platform cuts off from each other; set network: internet"
+        return "gloo connects the workers, which network: platform keeps apart; set network: internet"
     return None

@@ -1,4 +1,4 @@
-"""The shard that an attempt resumes from. The checkpoint may have another number of shards: then they are joined, and cut anew."""
+"""The shard that an attempt resumes from. A checkpoint with another number of shards is joined, and split anew."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gradstream.process.saving.checkpoint_names import shard_part
 from gradstream.process.saving.part import resumed_part, resumed_state
 from gradstream.process.saving.part_list import EarlierFile
 from gradstream.process.store import Store
-from gradstream.shard_server.saving.cut_states import cut_state, join_states
+from gradstream.shard_server.saving.resharding import join_states, split_state
 from gradstream.wire.transport.layout import Layout
 
 
@@ -37,4 +37,4 @@ def resumed_shard(store: Store, count: int, shard: int, folder: Path) -> Resumed
         raise Invalid(f"The checkpoint has embedding tables of {layout.servers} servers, and the job has {count} now.")
     parts: list[Any] = [resumed_state(store, shard_part(k), folder) for k in range(layout.servers)]
     whole, now = join_states([part["shard"] for part in parts], layout), replace(layout, servers=count)
-    return ResumedShard(now, cut_state(whole, now, shard), [])
+    return ResumedShard(now, split_state(whole, now, shard), [])

@@ -1,4 +1,4 @@
-"""States of shards, joined to that of the whole vector, and cut into others. Only vectors differ between the shards of a job; the
+"""States of shards, joined to that of the whole vector, and split into others. Only vectors differ between the shards of a job; the
 first also has the buffers and what workloads observed."""
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ def join_states(states: Sequence[dict[str, Any]], layout: Layout) -> dict[str, A
     return _with_optimizer(joined, _joined_optimizer(optimizers, layout))
 
 
-def cut_state(whole: dict[str, Any], layout: Layout, shard: int) -> dict[str, Any]:
+def split_state(whole: dict[str, Any], layout: Layout, shard: int) -> dict[str, Any]:
     """Return the state of one shard. `layout`: of the shards to be."""
     mine = layout.slices[shard]
     part = _with_vectors([whole], lambda vectors: vectors[0][mine].clone())
-    part = _with_optimizer(part, _cut_optimizer(whole["center"]["optimizer"], layout, mine))
+    part = _with_optimizer(part, _split_optimizer(whole["center"]["optimizer"], layout, mine))
     if shard > 0:
         part["center"]["buffers"] = None
         part.pop("observed", None)
@@ -81,19 +81,19 @@ def _joined_values(states: Sequence[dict[str, Any]], shape: tuple[int, ...]) -> 
     return found
 
 
-def _cut_optimizer(state: dict[str, Any], layout: Layout, mine: slice) -> dict[str, Any]:
+def _split_optimizer(state: dict[str, Any], layout: Layout, mine: slice) -> dict[str, Any]:
     if layout.sees == "element":
-        return _cut_values(state, mine, (mine.stop - mine.start,))
+        return _split_values(state, mine, (mine.stop - mine.start,))
     shapes = _parameters(layout)
     begins = {shape.name: start for shape, start in zip(shapes, starts(shapes), strict=False)}
     found = {}
     for piece in pieces(shapes, mine):
         start = max(0, mine.start - begins[piece.name])
-        found[piece.name] = _cut_values(state.get(piece.name, {}), slice(start, start + piece.size), piece.shape)
+        found[piece.name] = _split_values(state.get(piece.name, {}), slice(start, start + piece.size), piece.shape)
     return found
 
 
-def _cut_values(state: dict[str, Any], part: slice, shape: tuple[int, ...]) -> dict[str, Any]:
+def _split_values(state: dict[str, Any], part: slice, shape: tuple[int, ...]) -> dict[str, Any]:
     return {
         name: value.reshape(-1)[part].clone().view(shape) if isinstance(value, Tensor) and value.ndim else value
         for name, value in state.items()
