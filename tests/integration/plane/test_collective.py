@@ -179,7 +179,7 @@ def test_a_checkpoint_holds_the_pushes_of_a_round_that_stays_open(cluster: Calla
     attempt = cluster(spec, Growing, folder=tmp_path, gloo=True)
     COME.clear()
     attempt.start()
-    eventually(lambda: 1 in attempt.ports and attempt.ports[0].shard.gate.pending.keys() == {0, 2}, "worker 1 waits for data")
+    eventually(lambda: 0 in attempt.ports and attempt.ports[0].shard.gate.pending.keys() == {0, 2}, "worker 1 waits for data")
     plane.control_checkpoint(attempt.admin, attempt.j, 1)
     eventually(lambda: len(list(files.glob("*.safetensors"))) == 4, "the checkpoint of a center and three workers")
     COME.set()
