@@ -28,14 +28,10 @@ export interface ChartSource {
   subscribe: (listener: () => void) => () => void
 }
 
-/** Pictures of the chart as it is seen. `subject`: stands before its title, such as the job's name. */
+/** Pictures of the chart as it is seen. */
 export interface ChartHandle {
-  png: (subject?: string) => Promise<Blob>
-  svg: (subject?: string) => Blob
-}
-
-function headed(subject: string | undefined, caption: string): string {
-  return subject ? `${subject}: ${caption}` : caption
+  png: () => Promise<Blob>
+  svg: () => Blob
 }
 
 interface LineChartProps {
@@ -107,8 +103,8 @@ export function LineChart({ source, view, board, smoothing = 0, scale = "linear"
   usePan(element, visible, board.set)
   useTouch(element, visible, board.set)
   useImperativeHandle(handle, () => ({
-    png: (subject) => imageOf(plot.current!, headed(subject, caption), picture()),
-    svg: (subject) => svgOf(plot.current!, headed(subject, caption), picture()),
+    png: () => imageOf(plot.current!, caption, picture()),
+    svg: () => svgOf(plot.current!, caption, picture()),
   }))
   return (
     <div className={classes.chart} onMouseEnter={pointer.onEnter} onMouseLeave={pointer.onLeave}>

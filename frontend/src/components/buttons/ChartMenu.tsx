@@ -9,8 +9,6 @@ interface ChartMenuProps {
   title: string
   /** Name of what is saved, without its ending. */
   file: string
-  /** Subject of the chart, such as the job's name, before the title of its pictures. */
-  subject?: string
   chart: RefObject<ChartHandle | null>
   table: boolean
   onTable: (table: boolean) => void
@@ -24,11 +22,11 @@ interface ChartMenuProps {
 const REMEDY = { png: "Save it as SVG, or make the window smaller and try again.", svg: "Reload the page and try again." }
 
 /** Menu of every chart: its numbers, and pictures of it. */
-export function ChartMenu({ title, file, subject, chart, table, onTable, buttons, above, below }: ChartMenuProps) {
+export function ChartMenu({ title, file, chart, table, onTable, buttons, above, below }: ChartMenuProps) {
   const [failed, setFailed] = useState<string | null>(null)
   const save = (format: "png" | "svg") => {
     setFailed(null)
-    pictureOf(chart.current, format, subject).then(
+    pictureOf(chart.current, format).then(
       (picture) => saveBlob(picture, `${file}.${format}`),
       (error: unknown) => setFailed(error instanceof NoChart ? error.message : `${String(error)}. ${REMEDY[format]}`),
     )
@@ -83,7 +81,7 @@ export function ChartToggle({ icon: Icon, on, tip, label, onClick }: ChartToggle
 /** The panel shows a message instead of the chart, so there is no picture. */
 class NoChart extends Error {}
 
-async function pictureOf(chart: ChartHandle | null, format: "png" | "svg", subject: string | undefined): Promise<Blob> {
+async function pictureOf(chart: ChartHandle | null, format: "png" | "svg"): Promise<Blob> {
   if (!chart) throw new NoChart("Show the chart instead of its numbers, and wait for its first value.")
-  return format === "png" ? chart.png(subject) : chart.svg(subject)
+  return format === "png" ? chart.png() : chart.svg()
 }

@@ -23,12 +23,11 @@ const SCALES: Record<Scale, string> = { linear: "Linear scale", log: "Logarithmi
 export function ChartActions({ name, title, ...chart }: ChartActionsProps) {
   const [settings, change] = useChartSettings()
   const scale = scaleOf(name, settings)
-  const { id, name: subject } = useFeed((feed) => feed.job)
+  const id = useFeed((feed) => feed.job.id)
   return (
     <ChartMenu
       {...chart}
       title={title}
-      subject={subject}
       file={`${name.replaceAll("/", "-")}-${id.slice(0, 8)}`}
       buttons={
         <ChartToggle icon={IconMathFunction} on={scale === "log"} tip={SCALES[scale]} label={`Logarithmic scale for ${title}`} onClick={() => change((now) => withScale(name, scaleOf(name, now) === "log" ? "linear" : "log", now))} />
