@@ -109,6 +109,7 @@ def test_full_screen_is_for_everybody_and_gives_the_focus_back(
     expect(more).to_be_focused()
 
 
+@pytest.mark.more
 def test_the_list_of_keys_names_those_of_charts_where_charts_are(open_page: OpenPage, jobs: list[Job]) -> None:
     page = _opened(open_page, jobs, "metrics")
     page.keyboard.press("?")

@@ -95,6 +95,7 @@ def test_a_scatter_plot_of_any_two_fields_stands_in_the_link(open_page: OpenPage
     expect(other.get_by_text(re.compile("3 jobs without a value of Last "))).to_be_visible(timeout=TIMEOUT_MS)
 
 
+@pytest.mark.more
 def test_a_range_of_an_axis_filters_the_jobs_everywhere(open_page: OpenPage, jobs: list[Job]) -> None:
     page = open_page(link(jobs))
     names = [job.name for job in jobs]

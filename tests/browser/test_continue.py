@@ -61,6 +61,7 @@ def test_the_menu_offers_a_checkpoint_once_the_job_has_one(open_page: OpenPage, 
     assert yaml.safe_load(written.input_value())["start_from"] == {"job": str(job.id), "checkpoint": "last"}
 
 
+@pytest.mark.more
 def test_a_new_job_continues_from_a_checkpoint_that_the_tab_files_lists(open_page: OpenPage, client: Client) -> None:
     job = _run(client, "numbered", 1)
     eventually(lambda: len(client.events(job.id, kinds=["checkpoint"])) > 1, "two checkpoints")

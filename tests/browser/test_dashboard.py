@@ -80,6 +80,7 @@ def test_a_job_that_fails_at_once_shows_its_traceback_and_no_empty_panel(open_pa
     expect(page.get_by_role("tabpanel")).to_have_text("No push has been applied: the job failed first.")
 
 
+@pytest.mark.more
 def test_the_tour_leads_by_keys_through_four_panels_and_is_offered_once(open_page: OpenPage, job: Job) -> None:
     page = open_page(f"/jobs/{job.id}")
     page.get_by_role("button", name="Start the tour").press("Enter")

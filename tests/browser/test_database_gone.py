@@ -18,6 +18,7 @@ SAID = re.compile("No answer for 10 s|waits for the database|cannot be reached")
 pytestmark = pytest.mark.timeout(600)
 
 
+@pytest.mark.more
 def test_panels_without_the_database_say_so_and_come_back(open_page: OpenPage, client: Client, platform: LocalPlatform) -> None:
     """Without a click, the importance of settings, the code and the files of a job are there once the database answers."""
     lab = Lab(platform, client)

@@ -35,6 +35,7 @@ def test_a_strategy_is_found_by_the_words_of_its_summary(open_page: OpenPage) ->
     wrote(page, r"name: easgd")
 
 
+@pytest.mark.more
 def test_a_setting_without_a_value_is_left_out_and_one_that_is_null_is_written(open_page: OpenPage) -> None:
     page = open_page("/jobs/new?example=digits")
     written(page, "easgd")

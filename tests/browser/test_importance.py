@@ -39,6 +39,7 @@ def panel(page: Page) -> Locator:
     return found
 
 
+@pytest.mark.more
 def test_the_panel_ranks_as_the_server_does(open_page: OpenPage, client: Client, jobs: list[Job]) -> None:
     found = client.importance([job.id for job in jobs], "min:eval/loss")
     assert found.believed

@@ -170,6 +170,7 @@ def test_filters_stand_in_the_address_and_can_be_named(open_page: OpenPage, many
     expect(page.get_by_text(re.compile(rf"\d+ of {many:,} jobs$"))).to_be_visible()
 
 
+@pytest.mark.more
 def test_settings_and_results_are_columns_conditions_and_groups(open_page: OpenPage, many: int) -> None:
     page = open_page("/jobs?user=bob&user=eve")  # jobs of other files may have a lower rate, and come first by it
     page.get_by_placeholder("Conditions: lr>=0.1").fill("strategy.lr>0")

@@ -23,6 +23,7 @@ BEHIND_THE_HEADER = """() => {
 }"""
 
 
+@pytest.mark.more
 def test_a_visit(open_page: OpenPage, client: Client) -> None:
     first = client.wait(submit_slow(client, name="kept-for-comparison", steps=20).id, timeout=120)
     job = submit_slow(client, name="stopped-by-keys", steps=LONG, pause=0.3)

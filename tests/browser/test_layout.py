@@ -111,6 +111,7 @@ def test_charts_are_arranged_by_dragging(open_page: OpenPage, client: Client, jo
     assert box["height"] == 230
 
 
+@pytest.mark.more
 def test_a_shared_layout_is_seen_by_link_and_may_be_taken(open_page: OpenPage, client: Client, job: Job) -> None:
     client.save_view("job-metrics", "default", ChartLayout(columns=1))
     lent = client.save_view("job-metrics", "for the team", ChartLayout(hidden=["train/loss"]), shared=True)

@@ -42,6 +42,7 @@ def test_logged_values_have_a_group_of_charts_below_those_of_training(width: int
     check_looks(page, f"logged-values-{width}-{scheme}", full_page=False)
 
 
+@pytest.mark.more
 def test_a_logged_value_is_compared_as_any_metric(open_page: OpenPage, job: Job) -> None:
     page = open_page(f"/compare?jobs={job.id}&metric=user/loss")
     expect(page.get_by_role("img", name=re.compile(f"^loss: {job.name}, "))).to_be_visible()

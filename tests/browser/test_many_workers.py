@@ -48,6 +48,7 @@ def test_three_workers_are_drawn_as_their_mean_and_range_until_each_is_wanted(op
     page.wait_for_url(re.compile("lines=each"))
 
 
+@pytest.mark.more
 def test_the_overview_shows_the_loss_and_its_evaluation(open_page: OpenPage, jobs: dict[str, Job]) -> None:
     page = open_page(f"/jobs/{jobs['asp'].id}")
     for title in ("Training loss", "Eval loss"):

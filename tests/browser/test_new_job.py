@@ -238,6 +238,7 @@ def test_a_card_selects_a_strategy_and_keeps_the_other_settings(open_page: OpenP
     expect(page.get_by_text("The job file is valid")).to_be_visible()
 
 
+@pytest.mark.more
 def test_other_settings_are_folded_counted_and_found(open_page: OpenPage) -> None:
     page = open_page("/jobs/new")
     text = page.get_by_label(YAML)
@@ -272,6 +273,7 @@ def test_a_job_file_over_a_known_limit_is_told_so_before_and_after_it_is_submitt
     expect(page.get_by_role("alert").filter(has_text="settings exceed known limits")).to_contain_text("optimizer.momentum")
 
 
+@pytest.mark.more
 def test_what_the_server_refuses_stands_at_its_field_and_nothing_is_lost(open_page: OpenPage, client: Client) -> None:
     page = open_page("/jobs/new?example=digits", watched=False)
     text = page.get_by_label(YAML)

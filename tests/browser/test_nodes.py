@@ -26,6 +26,7 @@ def card(page: Page, name: str) -> Locator:
     return page.get_by_role("region", name=name, exact=True)
 
 
+@pytest.mark.more
 def test_a_credential_is_rotated_and_the_result_is_told(open_page: OpenPage, client: Client, platform: LocalPlatform) -> None:
     [node] = [node for node in client.nodes() if node.status != "lost"]
     before = credential_of(platform.folder.agent)

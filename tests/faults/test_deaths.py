@@ -86,6 +86,7 @@ def test_a_dead_evaluator_is_replaced(lab: Lab, go: Path) -> None:
     assert lab.process(job, "evaluator").incarnation == 1
 
 
+@pytest.mark.more
 def test_a_killed_agent_takes_its_processes_along_and_the_job_resumes(lab: Lab, go: Path) -> None:
     job = lab.submit("agent-dies", args=slow_until(go, PAUSE), stop={"epochs": EPOCHS}, checkpoint={"every": 0.5})
     eventually(lambda: "checkpoint 1 " in lab.messages(job) or None, "the first checkpoint")

@@ -87,6 +87,7 @@ def assert_last_is_the_model(lab: Lab, job: Job, reader: Reader, folder: Path) -
         assert torch.equal(current.look_up(table, keys), torch.cat([rows[k][f"{table}/values"] for k in range(2)]))
 
 
+@pytest.mark.more
 def test_an_export_is_asked_for_and_awaited(lab: Lab, tmp_path: Path) -> None:
     go = tmp_path / "go"
     job = submit(lab, "asked", slow_until(go))

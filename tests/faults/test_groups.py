@@ -65,7 +65,8 @@ def test_a_group_has_the_bits_of_one_process_in_two_parts(servers: int, axis: st
     eventually(lambda: not lab.pids("worker-0/1"), "the end of the peers")
 
 
-@pytest.mark.parametrize("group", [{"stages": 3}, pytest.param({"fsdp": 2, "stages": 2}, marks=pytest.mark.more)], ids=str)
+@pytest.mark.more
+@pytest.mark.parametrize("group", [{"stages": 3}, {"fsdp": 2, "stages": 2}], ids=str)
 def test_stages_have_the_bits_of_one_process(group: dict[str, int], lab: Lab, tmp_path: Path) -> None:
     fields = {**WINDOWED, "stop": {"epochs": 4}, "workload": DEEP}
     one = lab.ended(lab.submit("one", accumulate=4, **fields))

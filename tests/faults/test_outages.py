@@ -20,6 +20,7 @@ def go(tmp_path: Path) -> Path:
     return tmp_path / "go"
 
 
+@pytest.mark.more
 def test_ten_seconds_without_the_planes_redis(lab: Lab, go: Path) -> None:
     job = lab.submit("plane-away", args=slow_until(go, PAUSE), stop={"epochs": EPOCHS})
     lab.trains(job, 300)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from gradstream.process.machine import credential_of
 from tests.platforms import Lab, slow_until
 from tests.support import eventually
 
 
+@pytest.mark.more
 def test_a_job_goes_on_while_its_node_changes_its_credential(lab: Lab, tmp_path: Path) -> None:
     go, folder = tmp_path / "go", lab.platform.folder.agent
     job = lab.submit(args=slow_until(go))

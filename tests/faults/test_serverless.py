@@ -112,6 +112,7 @@ def _check_nothing_is_left(lab: Lab, job: Job) -> None:
     eventually(lambda: not any(folder.exists() for folder in folders), "no shared memory of the job is left")
 
 
+@pytest.mark.more
 def test_workers_that_combine_pushes_by_gloo_end_with_the_one_that_is_killed(lab: Lab, tmp_path: Path) -> None:
     go = tmp_path / "go"
     by_gloo = {**NO_SERVERS, "server": {"count": 0, "collective": "gloo"}}

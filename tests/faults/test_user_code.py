@@ -97,6 +97,7 @@ def test_code_that_does_not_return_is_told_with_its_line_and_goes_on(lab: Lab, t
     assert len(warnings) == 1, "one place, one event"
 
 
+@pytest.mark.more
 def test_a_job_that_hangs_at_its_start_stops_before_its_grace_is_over(lab: Lab, tmp_path: Path) -> None:
     job = submit_hanging(lab, "hanging-import", tmp_path / "never")
     lab.client.stop(job.id)
@@ -107,6 +108,7 @@ def test_a_job_that_hangs_at_its_start_stops_before_its_grace_is_over(lab: Lab, 
     assert (job.ended_at - stopping.time).total_seconds() < BackendSettings.model_fields["stop_grace"].default.total_seconds()
 
 
+@pytest.mark.more
 def test_evaluation_rows_that_are_training_rows_are_told_of(lab: Lab) -> None:
     job = lab.ended(lab.submit("overlap", args={"breaks": "overlap"}))
     assert job.status == "succeeded"

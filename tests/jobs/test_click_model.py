@@ -33,7 +33,7 @@ def write_clicks(file: Path, seed: int, examples: int) -> None:
     pq.write_table(pa.table(columns), file, row_group_size=500)
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize("streams", [False, True])
 def test_a_click_model_with_two_tables_reaches_the_auc_that_it_is_trained_for(streams: bool, lab: Lab, tmp_path: Path) -> None:
     for split, seed, examples in (("train", 1, 4000), ("eval", 2, 1000)):

@@ -54,6 +54,7 @@ def tensors(lab: Lab, job: Job, into: Path) -> dict[str, dict[str, torch.Tensor]
     return {name: load_file(lab.client.download(job.id, name, into=into)) for name in names if name != "tensors.safetensors"}
 
 
+@pytest.mark.more
 def test_a_job_waits_resumes_and_learns_each_example_once(lab: Lab, folder: Path) -> None:
     put(folder, 2)
     tables = {"default": {"keep": {"score": 2.0}, "shrink": "1 passes"}}

@@ -57,6 +57,7 @@ def test_one_synchronous_worker_is_plain_pytorch(lab: Lab, tmp_path: Path) -> No
     assert all(torch.equal(trained[name], value) for name, value in model.state_dict().items())
 
 
+@pytest.mark.more
 def test_a_job_that_is_too_large_waits_with_its_reason_and_runs_when_slots_are_free(lab: Lab) -> None:
     first = lab.submit("takes-all", args={"pause": 0.02}, stop={"epochs": 5000}, roles={"worker": {"count": 4, "device": "cpu"}})
     lab.trains(first, 1)

@@ -15,6 +15,7 @@ EPOCHS, PER_EPOCH = 4, 4
 LOGS = {"entrypoint": "logs_media:LogsMedia"}
 
 
+@pytest.mark.more
 def test_media_have_their_worker_and_step_and_evaluations_their_version(lab: Lab) -> None:
     job = lab.submit(
         "media",

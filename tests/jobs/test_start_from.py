@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 from torch import Tensor
 
@@ -46,6 +47,7 @@ def in_checkpoint(folder: Path) -> dict[str, Tensor]:
     return found | {"2.running_mean": mean[:1024], "2.running_var": mean[1024:], "2.num_batches_tracked": ints[0]}
 
 
+@pytest.mark.more
 def test_a_job_starts_from_the_newest_checkpoint_of_one_that_runs_and_does_so_again(lab: Lab, tmp_path: Path) -> None:
     roles = {"worker": {"count": 2, "device": "cpu"}, "server": {"count": 2}}
     first = submit(

@@ -17,6 +17,7 @@ from tests.platforms import Lab
 from tests.support import eventually
 
 
+@pytest.mark.more
 def test_a_slow_worker_is_named_with_cause_cost_and_remedy(lab: Lab, tmp_path: Path) -> None:
     """One of three workers sleeps in `loss` for 0.35 s at each mini-batch, the others for 0.05 s."""
     job = lab.submit(

@@ -18,6 +18,7 @@ def total(found: UpdateHistograms) -> int:
     return sum(group.count for group in found.groups)
 
 
+@pytest.mark.more
 def test_samples_of_two_workers_have_the_staleness_of_the_ledger_and_are_served(lab: Lab, tmp_path: Path) -> None:
     job = lab.submit("sampled", strategy={"name": "async", "lr": 0.01}, stop={"epochs": 2}, update_histograms={"every": 1})
     job = lab.ended(job)

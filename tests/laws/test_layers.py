@@ -26,7 +26,7 @@ RULES: list[dict[str, Any]] = [
 every_rule = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule["name"])
 
 
-@pytest.mark.few(8)
+@pytest.mark.few(4)
 @every_rule
 @pytest.mark.parametrize("strategy", ["sync", "async", "dc_asgd", "local_sgd"])
 def test_any_number_of_servers_has_the_same_bits(strategy: str, rule: dict[str, Any], driver: Driver) -> None:

@@ -1,11 +1,13 @@
 // @vitest-environment happy-dom
-import { act } from "@testing-library/react"
-import { expect, it } from "vitest"
+import { act, cleanup } from "@testing-library/react"
+import { afterEach, expect, it } from "vitest"
 import { toggled, useChartSettings } from "./charts/useChartSettings"
 import { useComparison } from "./compare/useComparison"
 import { useLogFilter } from "./job/useLogFilter"
 import { useJobFilters } from "./jobs/useJobFilters"
 import { renderAt as at } from "./renderAt"
+
+afterEach(cleanup)
 
 it("reads how charts are drawn from the address, and takes nothing that makes no sense", () => {
   const shared = "/?x=time&smooth=0.6&log=train/loss&range=3~7.5&hide=worker 0,worker 2&full=train/loss"

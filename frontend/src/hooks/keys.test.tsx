@@ -1,8 +1,10 @@
 // @vitest-environment happy-dom
-import { act, renderHook } from "@testing-library/react"
-import { expect, it } from "vitest"
+import { act, cleanup, renderHook } from "@testing-library/react"
+import { afterEach, expect, it } from "vitest"
 import { keyMap } from "@/lib/browser/keys"
 import { useKeys } from "./useKeys"
+
+afterEach(cleanup)
 
 const press = (key: string) => keyMap.press(new KeyboardEvent("keydown", { key }))
 

@@ -1,7 +1,9 @@
 // @vitest-environment happy-dom
-import { act, renderHook } from "@testing-library/react"
-import { expect, it, vi } from "vitest"
+import { act, cleanup, renderHook } from "@testing-library/react"
+import { afterEach, expect, it, vi } from "vitest"
 import { useTyped } from "./useTyped"
+
+afterEach(cleanup)
 
 it("shows letters at once and keeps them in a pause, once", () => {
   vi.useFakeTimers()

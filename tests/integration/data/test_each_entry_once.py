@@ -127,6 +127,7 @@ def learned(result: sim.Result) -> list[float]:
     return [found[number] for number in range(ENTRIES)]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("seed", range(2))
 def test_pushes_ask_for_rows_of_a_stream_and_each_entry_counts_once(
     stream: tuple[str, str], seed: int, monkeypatch: pytest.MonkeyPatch

@@ -109,7 +109,7 @@ def test_a_mini_batch_is_there_when_its_piece_is_whole(clicks: Clicks) -> None:
     assert users(clicks.feed()) == [[1000, 1001, 1002, 1003], [1004, 1005, 1006, 1007], [0, 1, 2, 3]], "by time"
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize("workers", [1, 2, 3])
 def test_workers_share_all_pieces_whenever_they_look_and_wherever_they_resume(clicks: Clicks, workers: int) -> None:
     clicks.add(22, 9, 40)
@@ -271,6 +271,7 @@ def test_a_broker_that_goes_away_is_waited_for(
     assert "answers again after" in caplog.text
 
 
+@pytest.mark.more
 def test_a_partition_without_a_leader_is_named_until_it_has_one(
     clicks: Clicks, broker: KafkaBroker, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -151,7 +151,7 @@ def finish(attempt: LocalAttempt, meanwhile: Callable[[], None] = lambda: None) 
     return load_file(attempt.store / "model.safetensors")
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("kind", "data"),
     [

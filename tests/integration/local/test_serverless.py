@@ -49,6 +49,7 @@ def trained(folder: Path, servers: int, on_worker_loss: str = "restart") -> dict
     return load_file(result["model_path"])
 
 
+@pytest.mark.more
 def test_train_without_servers(tmp_path: Path) -> None:
     without, beside = trained(tmp_path / "without", 0), trained(tmp_path / "with", 1)
     assert without.keys() == beside.keys()

@@ -124,6 +124,7 @@ def test_five_processes_compute_in_parallel_and_draw_their_own_numbers(bench: Be
     assert bench.log(again).split() == lines[3]
 
 
+@pytest.mark.more
 def test_what_else_is_imported_ahead_may_be_missing_or_broken(tmp_path: Path) -> None:
     with (tmp_path / "zygote.log").open("wb") as log:
         zygote = Zygote(preload=(*LIGHT, "?colorsys", "?no_such_module", "?gradstream.spec:typo"), log=log)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import secrets
+import sys
 import threading
+import traceback
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -229,16 +231,22 @@ class Cluster:
         response = port.receive_within(seconds)
         if response is None and self.errors:
             raise self.errors[0]
-        assert response is not None, f"the job was not over after {seconds} s"
+        assert response is not None, f"the job was not over after {seconds} s: {self.stacks()}"
         assert response.outcome == "over"
         port.send(Leave(EVALUATOR, 0, "done"))
         return response
+
+    def stacks(self) -> str:
+        """Where each thread that has not ended stands."""
+        frames = sys._current_frames()
+        alive = [thread for thread in self.threads if thread.ident in frames]
+        return "\n".join(f"{thread.name}:\n{''.join(traceback.format_stack(frames[thread.ident or 0]))}" for thread in alive)
 
     def finish(self, seconds: float = TIMEOUT) -> Tensor:
         response = self.watch(seconds)
         for thread in self.threads:
             thread.join(seconds)
-            assert not thread.is_alive(), f"{thread.name} did not end"
+            assert not thread.is_alive(), f"{thread.name} did not end: {self.stacks()}"
         if self.errors:
             raise self.errors[0]
         assert response.payload is not None

@@ -95,7 +95,7 @@ def run_with_a_checkpoint(attempt: Cluster) -> Tensor:
     return attempt.run()
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 @pytest.mark.parametrize("second", WAYS)
 @pytest.mark.parametrize("first", WAYS)

@@ -100,7 +100,7 @@ def pipes() -> Iterator[Callable[[Cluster, int, bytes], None]]:
         os.close(handle)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "junk", [b"x", b"\x04\x00\x01\x00junk", b"\x04\x00\x63\x00junk", b"\xff\xff\x00\x00", b"\x00\x00\x00\x00", b"{}" * 99], ids=str
 )

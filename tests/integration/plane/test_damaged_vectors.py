@@ -94,7 +94,7 @@ def test_a_damaged_vector_comes_again_with_the_same_bits(
     assert all(pushed == applied > 0 for pushed, applied in books(attempt))
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize("pipeline", [0, 1])
 def test_bases_that_a_strategy_keeps_are_those_of_the_centers_that_came(cluster: Make, spoil: Spoil, pipeline: int) -> None:
     spec = job({"name": "dc_asgd", "lr": 0.05}, workers=2, shards=2, steps=5, pipeline=pipeline)

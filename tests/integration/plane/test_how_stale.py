@@ -44,6 +44,7 @@ def test_under_bsp_nothing_is_stale(cluster: Callable[..., Cluster]) -> None:
     assert not any(attempt.distances.values())
 
 
+@pytest.mark.more
 def test_both_go_on_after_a_resume(cluster: Callable[..., Cluster], tmp_path: Path) -> None:
     spec = job({"name": "async", "lr": 0.01}, workers=2, shards=2, steps=STEPS)
     first = cluster(spec, bowl, folder=tmp_path)

@@ -148,6 +148,7 @@ def test_a_run_resumed_from_a_checkpoint_equals_the_one_that_went_on(cluster: Ca
     assert served(second) == served(first)
 
 
+@pytest.mark.more
 def test_attempts_resume_from_increments_of_earlier_attempts(
     cluster: Callable[..., Cluster], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -117,6 +117,7 @@ class TestAdvice:
     def test_one_worker_trains_plainly(self) -> None:
         assert advice(FAST, workers=1).choice.name == "single"
 
+    @pytest.mark.more
     def test_without_a_curvature_it_says_so(self) -> None:
         found = advice(FAST, curvature=None)
         assert found.choice.name == "sync"

@@ -47,7 +47,7 @@ def long_vectors() -> list[torch.Tensor]:
     return [one for one in gc.get_objects() if type(one) is torch.Tensor and one.numel() == LENGTH]
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("strategy", "fields"),
     [

@@ -20,7 +20,7 @@ def feed(to: Shard, first: int) -> None:
             push(to, rank, seq, base=to.center.version if to.center else 0)
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize("gate", ["asp", {"mode": "ssp", "bound": 3}, "bsp", {"mode": "asp", "max_staleness": 1}], ids=str)
 def test_the_memory_of_a_shard_does_not_grow(gate: Any) -> None:
     to = begun(gate)

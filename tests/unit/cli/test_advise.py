@@ -75,6 +75,7 @@ def test_tells_it_to_people_in_tables_and_sentences() -> None:
     assert f"warning: {WARNING}" in done.stderr
 
 
+@pytest.mark.more
 def test_tells_the_keys_bytes_and_memory_of_tables(tmp_path: Path) -> None:
     """Mini-batches have 50 examples with 4 ids each; a row of `deep` has 4 weights, 8 numbers of state and a score."""
     shutil.copy("tests/userland/planted_clicks.py", tmp_path)

@@ -52,7 +52,7 @@ def in_parts(parts: int, strategy: dict[str, Any], kind: str = "plain", workers:
     return nets.job(kind, strategy, workers=workers, accumulate=parts, **more)
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", sorted(set(STRATEGIES) - {"single"}))
 def test_two_peers_have_the_bits_of_two_parts(name: str, grouped: GroupProblems) -> None:
     strategy = {"name": name, "lr": 0.05}

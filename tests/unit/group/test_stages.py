@@ -58,6 +58,7 @@ def test_statistics_of_several_pipelines_are_averaged(axis: str, grouped: GroupP
     assert torch.equal(found.ints, expected.ints)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("stages", [2, 3])
 def test_batch_norm_sees_the_micro_batches_in_order(stages: int, grouped: GroupProblems) -> None:
     args = {"doing": "images"}

@@ -67,7 +67,7 @@ def test_a_penalty_on_all_weights_reaches_them_in_the_last_stage(grouped: GroupP
             torch.testing.assert_close(group.gradient(position).g, gradient, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", sorted(set(STRATEGIES) - {"single"}))
 def test_every_strategy_has_the_bits_of_one_process(name: str, grouped: GroupProblems) -> None:
     strategy = {"name": name, "lr": 0.05}
@@ -83,6 +83,7 @@ def test_a_gradient_that_comes_after_its_bucket_is_added_all_the_same(grouped: G
         torch.testing.assert_close(group.gradient(position).g, plain.gradient(position).g, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("precision", ["bf16", "fp16"])
 def test_narrow_numbers_are_those_of_replicates(precision: str, grouped: GroupProblems) -> None:
     """One loss scale is that of the group, and the first gradients overflow in the same mini-batches."""
@@ -96,7 +97,7 @@ def test_narrow_numbers_are_those_of_replicates(precision: str, grouped: GroupPr
     assert groups[0].scale is None or groups[0].scale.state() == groups[1].scale.state()  # type: ignore[union-attr]
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize("optimizer", [{"name": "adam"}, {"name": "muon"}], ids=str)
 @pytest.mark.parametrize(
     ("before", "after"),
@@ -141,6 +142,7 @@ def test_places_beside_the_gradient_take_memory_only_where_a_stage_reaches(group
     assert not last[WORDS * WIDTH :].any()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("victim", [1, 2, 3])
 def test_a_killed_process_ends_the_group(victim: int, grouped: GroupProblems) -> None:
     problem = grouped(pipelines(SYNC, 2, 2, 2, {}), 0)

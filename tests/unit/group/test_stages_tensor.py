@@ -31,7 +31,7 @@ class Shares(Parted):
         return nn.Sequential(nn.Linear(5, 8), nn.Softmax(-1), last).double()
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("group", [BOTH, {"stages": 2, "tensor": 3}, {"replicate": 2, "stages": 2, "tensor": 2}], ids=str)
 @pytest.mark.parametrize(
     ("args", "strategy", "more"),
@@ -91,11 +91,13 @@ def test_a_checkpoint_resumes_in_another_group(before: Any, after: Any, grouped:
     torch.testing.assert_close(resumed.center, whole.center, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.more
 def test_a_checkpoint_has_one_state_of_each_stage(grouped: GroupProblems) -> None:
     state = grouped(job({"kind": "images"}, {"replicate": 2, **BOTH}, accumulate=2), 0).state()
     assert len(state["peers"]) == 3
 
 
+@pytest.mark.more
 def test_dropout_between_split_layers_is_repeated(grouped: GroupProblems) -> None:
     """The processes of a stage go on alike after it, or they would find losses that differ."""
     found = []
@@ -106,6 +108,7 @@ def test_dropout_between_split_layers_is_repeated(grouped: GroupProblems) -> Non
     assert all(one[0] == other[0] and torch.equal(one[1], other[1]) for one, other in zip(*found, strict=True))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("precision", ["bf16", "fp16"])
 def test_narrow_numbers_are_near_to_those_of_stages(precision: str, grouped: GroupProblems) -> None:
     args = {**LANGUAGE, "double": False}

@@ -186,7 +186,7 @@ def test_a_group_computes_what_one_process_computes(args: dict[str, Any], tensor
     check_same({"tensor": tensor}, args, grouped)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("strategy", "more"),
     [
@@ -201,6 +201,7 @@ def test_every_strategy_works_between_groups(strategy: dict[str, Any], more: dic
     check_same({"tensor": 2}, {"kind": "language", "plan": PLAN}, grouped, strategy=strategy, **more)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("args", [{"kind": "language", "plan": PLAN}, {"kind": "images"}], ids=named)
 def test_replicates_of_split_models_compute_what_replicates_compute(args: dict[str, Any], grouped: GroupProblems) -> None:
     """Also the statistics of BatchNorm, and the state that a checkpoint has of each replicate."""

@@ -125,7 +125,7 @@ def start(folder: Path, spec: JobSpec, widths: dict[str, int] = WIDTHS, *, check
     return made
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("shards", [1, 2, 3])
 @pytest.mark.parametrize("settings", ["adam", "ftrl"])
 def test_rows_with_their_state_come_from_a_base_and_increments(
@@ -155,7 +155,7 @@ def cold_rows(hosted: Iterable[HostedTables]) -> list[int]:
     return [table.tier.cold for each in hosted for table in each.tables.values() if table.tier]
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("checkpoint", ["last", "final"])
 @pytest.mark.parametrize(("from_bound", "to_bound"), [(60, None), (None, 60), (90, 60)])
 def test_cold_rows_come_along(checkpoint: str, from_bound: int | None, to_bound: int | None, tmp_path: Path) -> None:
@@ -180,6 +180,7 @@ def test_cold_rows_come_along(checkpoint: str, from_bound: int | None, to_bound:
     assert rows(second) == rows(plain)
 
 
+@pytest.mark.more
 def test_another_rule_takes_the_weights_and_begins_anew(tmp_path: Path) -> None:
     first = hosts(spec_of("adagrad", 2))
     make_checkpoints(first, tmp_path, 2, np.random.default_rng(3))

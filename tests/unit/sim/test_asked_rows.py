@@ -89,7 +89,7 @@ def test_rounds_have_the_bits_of_rows_that_are_looked_up(strategy: str, more: di
     assert looked_up.losses == asked.losses
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize("strategy", ["async", "downpour"])
 def test_the_same_log_gives_the_same_bits_where_pushes_count_alone(strategy: str) -> None:
     """No message takes time here, so no push comes between another one and the lookup after it."""
@@ -106,6 +106,7 @@ def test_windows_ask_for_all_their_mini_batches(monkeypatch: pytest.MonkeyPatch)
     assert entries.lookups == dict.fromkeys(range(3), 16)
 
 
+@pytest.mark.more
 def test_asking_saves_a_round_trip_of_each_round() -> None:
     costs = Costs(step=1.0, latency=0.25)
     looked_up, asked = both("sync", stop={"steps": 20}, options={"costs": costs})
@@ -114,7 +115,7 @@ def test_asking_saves_a_round_trip_of_each_round() -> None:
     assert asked.time == pytest.approx(20 * (1 + 2 * 0.25), abs=1)
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize("options", [{"duplicates": 0.4}, {"failures": [WorkerFailure(11, 1), WorkerFailure(30, 2)]}], ids=str)
 def test_repeats_and_deaths_leave_every_bit_of_the_asked_rows(options: dict[str, Any]) -> None:
     assert_same(*both("sync", shards=2, tables=KEPT, stop={"steps": 20}, options=options))

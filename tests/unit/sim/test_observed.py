@@ -24,7 +24,7 @@ def sums(result: Result) -> Observations:
     return whole
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize("strategy", ["sync", "async", "local_sgd", "easgd", "geo", "adag"])
 def test_the_same_with_any_shards_and_repeats(strategy: str) -> None:
     spec = job(strategy, **OBSERVES)
@@ -107,7 +107,7 @@ def test_each_epoch_has_figures_of_its_own_and_they_add_up(strategy: str) -> Non
     assert three.passes == result.passes
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize("strategy", ["sync", "async"])
 def test_passes_of_a_resumed_job_are_those_of_an_undisturbed_one(strategy: str) -> None:
     spec = job(strategy, stop={"epochs": 2}, **OBSERVES)

@@ -31,6 +31,7 @@ def test_a_bound_of_0_changes_no_bit(strategy: str, tables: dict[str, Any], kept
     assert made_and_evicted(without) == made_and_evicted(cache)
 
 
+@pytest.mark.more
 def test_a_bound_saves_bytes_and_the_table_learns() -> None:
     spec = {"workers": 2, "args": {"ahead": True}, "stop": {"epochs": 2}}
     without, cache = (train(job("sync", **spec, tables=cached({}, 10_000, bound))) for bound in (0, 4))

@@ -20,7 +20,7 @@ def events(result: Result, name: str) -> tuple[float, float]:
     return float(total[0]), float(total[1])
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("admit", [{}, {"admit": {"count": 3}}, {"admit": {"probability": 0.3}}, {"admit": {"score": 1.0}}])
 @pytest.mark.parametrize("strategy", ["sync", "async", "local_sgd"])
 def test_shows_are_the_occurrences_that_were_pushed(strategy: str, admit: dict[str, Any]) -> None:

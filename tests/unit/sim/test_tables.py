@@ -156,7 +156,7 @@ def test_a_run_resumed_from_a_checkpoint_has_the_bits_of_an_undisturbed_one(stra
     assert_same(train(spec, checkpoints=[16]), train(spec, resume=half.checkpoints[16]))
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize("strategy", [EASGD, DOWNPOUR], ids=["easgd", "downpour"])
 def test_gradients_of_rows_that_wait_for_an_exchange_stand_in_checkpoints(strategy: dict[str, Any]) -> None:
     """A run resumed between two windows has the bits of an undisturbed one, and steps damped by the same staleness of rows."""
@@ -166,7 +166,7 @@ def test_gradients_of_rows_that_wait_for_an_exchange_stand_in_checkpoints(strate
     assert_same(train(spec, checkpoints=[16]), train(spec, resume=half.checkpoints[16]))
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize("strategy", ["sync", "async"])
 def test_shrinks_stand_in_checkpoints(strategy: str) -> None:
     """A run resumed between two shrinks has the bits of an undisturbed one."""
@@ -285,6 +285,7 @@ def test_clicks_are_asked_for_only_if_a_table_uses_scores(imported: type[Clicks]
     train(job("sync", stop={"steps": 2}))
 
 
+@pytest.mark.more
 def test_tables_that_shrink_keep_their_rows_without_clicks(imported: type[Clicks], monkeypatch: pytest.MonkeyPatch) -> None:
     """No show has a click then, so fewer rows reach the score."""
     with_clicks = train(job("sync", tables=KEPT))

@@ -70,6 +70,7 @@ def test_one_worker_is_plain_sgd() -> None:
     assert torch.allclose(run.center, torch.cat([p.detach().reshape(-1) for p in model.parameters()]), atol=1e-6)
 
 
+@pytest.mark.more
 def test_digits_are_learned_by_eight_workers() -> None:
     spec, workloads = digits("roles.worker.count=8", "strategy={name: async, lr: 0.05}", "stop={epochs: 12}")
     scores = []
@@ -80,6 +81,7 @@ def test_digits_are_learned_by_eight_workers() -> None:
     assert run.samples == workloads.total_samples() == 12 * 1497
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("strategy", ["{name: async, lr: 0.05}", "{name: sync, lr: 0.05}", "{name: easgd, lr: 0.05}"])
 def test_dropout_of_a_worker_is_its_own_and_resumes_exactly(tmp_path: Path, strategy: str) -> None:
     spec, workloads = noisy(tmp_path, strategy)

@@ -76,7 +76,7 @@ def test_any_number_of_shards_and_repeated_entries_have_the_same_bits(name: str,
     assert one.decisions == two.decisions
 
 
-@pytest.mark.few(20)
+@pytest.mark.few(8)
 @every_case
 def test_trains_to_the_end_and_finds_the_minimum(name: str, gate: dict[str, Any]) -> None:
     if name == "delayed_diloco" and "pipeline" in gate:
@@ -351,7 +351,7 @@ CHOSEN = [
 """Each strategy with every other set of options, and each set with every other strategy; the rest is left to `make test-long`."""
 
 
-@pytest.mark.few(8)
+@pytest.mark.few(3)
 @pytest.mark.parametrize(("name", "chosen"), CHOSEN)
 def test_resumes_bit_for_bit_with_every_option_and_batch_norm(name: str, chosen: JobSpec) -> None:
     speeds = [1, 1, 2, 0.5][: workers(name)]
@@ -362,7 +362,7 @@ def test_resumes_bit_for_bit_with_every_option_and_batch_norm(name: str, chosen:
     assert all(whole.losses[rank][-len(losses) :] == losses for rank, losses in rest.losses.items() if losses)
 
 
-@pytest.mark.few(8)
+@pytest.mark.few(3)
 @pytest.mark.parametrize(("name", "chosen"), CHOSEN)
 def test_any_number_of_shards_has_the_same_bits_with_every_option(name: str, chosen: JobSpec) -> None:
     runs = []

@@ -48,6 +48,7 @@ def test_it_names_what_trains_once_and_in_the_order_of_the_vector() -> None:
     assert layout().size == 1 + 15 + 5
 
 
+@pytest.mark.more
 def test_names_are_those_of_a_model_that_is_not_compiled() -> None:
     model = nn.Sequential(nn.Linear(2, 1))
     model[0] = torch.compile(model[0])  # type: ignore[assignment]

@@ -1,9 +1,11 @@
 // @vitest-environment happy-dom
-import { fireEvent, render, screen } from "@testing-library/react"
-import { expect, it } from "vitest"
+import { cleanup, fireEvent, render, screen } from "@testing-library/react"
+import { afterEach, expect, it } from "vitest"
 import { emptyColumns } from "@/lib/charts/columns"
 import { toLines } from "@/lib/charts/lines"
 import { Legend, type NextHidden } from "./Legend"
+
+afterEach(cleanup)
 
 it("hides a line by what is hidden by then, not by what it shows", () => {
   const lines = toLines(["worker 0", "worker 1"].map((label, rank) => ({ source: label, rank, columns: emptyColumns(), total: 0, latest: null })), 0)

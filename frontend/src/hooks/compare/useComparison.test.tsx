@@ -1,9 +1,11 @@
 // @vitest-environment happy-dom
-import { act } from "@testing-library/react"
-import { expect, it } from "vitest"
+import { act, cleanup } from "@testing-library/react"
+import { afterEach, expect, it } from "vitest"
 import { renderAt } from "@/hooks/renderAt"
 import { USUAL_PANELS, withoutPanel } from "@/lib/views/comparePanels"
 import { useComparison } from "./useComparison"
+
+afterEach(cleanup)
 
 const at = (address: string) => renderAt(address, useComparison)
 

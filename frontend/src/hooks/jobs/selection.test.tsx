@@ -1,9 +1,11 @@
 // @vitest-environment happy-dom
-import { act, renderHook } from "@testing-library/react"
-import { expect, it } from "vitest"
+import { act, cleanup, renderHook } from "@testing-library/react"
+import { afterEach, expect, it } from "vitest"
 import { keyMap } from "@/lib/browser/keys"
 import { useRowKeys } from "./useRowKeys"
 import { useSelection } from "./useSelection"
+
+afterEach(cleanup)
 
 const order = ["a", "b", "c", "d", "e"]
 

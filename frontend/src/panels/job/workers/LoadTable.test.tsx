@@ -1,9 +1,11 @@
 // @vitest-environment happy-dom
 import { MantineProvider } from "@mantine/core"
-import { fireEvent, render, screen } from "@testing-library/react"
-import { expect, it } from "vitest"
+import { cleanup, fireEvent, render, screen } from "@testing-library/react"
+import { afterEach, expect, it } from "vitest"
 import type { PeerLoad } from "@/client"
 import { LoadTable, type Column } from "./LoadTable"
+
+afterEach(cleanup)
 
 const peer = (number: number, compute: number): PeerLoad => ({ number, label: `worker-0/${number}`, at: null, compute, cpu: null, memory: null })
 
