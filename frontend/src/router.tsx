@@ -4,6 +4,7 @@ import { PageError } from "./components/page/PageError"
 import { loadPart } from "./lib/browser/parts"
 import { NotFoundPage } from "./pages/NotFoundPage"
 import { SignInPage } from "./pages/SignInPage"
+import { prepareCharts } from "./panels/job/metrics/lazyMetricPanel"
 
 export const router = createBrowserRouter([
   { path: "/sign-in", element: <SignInPage />, errorElement: <PageError /> },
@@ -15,7 +16,7 @@ export const router = createBrowserRouter([
       { path: "/", element: <Navigate to="/jobs" replace /> },
       { path: "/jobs", lazy: () => part(async () => ({ Component: (await import("./pages/JobsPage")).JobsPage })) },
       { path: "/jobs/new", lazy: () => part(async () => ({ Component: (await import("./pages/NewJobPage")).NewJobPage })) },
-      { path: "/jobs/:id/:tab?", lazy: () => part(async () => ({ Component: (await import("./pages/JobPage")).JobPage })) },
+      { path: "/jobs/:id/:tab?", lazy: jobPage },
       { path: "/queue", lazy: () => part(async () => ({ Component: (await import("./pages/QueuePage")).QueuePage })) },
       { path: "/docs", lazy: () => part(async () => ({ Component: (await import("./pages/DocsPage")).DocsPage })) },
       { path: "/compare", lazy: () => part(async () => ({ Component: (await import("./pages/ComparePage")).ComparePage })) },
@@ -25,6 +26,13 @@ export const router = createBrowserRouter([
     ],
   },
 ])
+
+/** With the drawing of its curves, which would be asked for only when the job has been read. */
+function jobPage() {
+  const page = part(async () => ({ Component: (await import("./pages/JobPage")).JobPage }))
+  prepareCharts()
+  return page
+}
 
 /** After an upgrade of the server the page that one is on the way to is opened, not the one that is left. */
 function part<T>(load: () => Promise<T>): Promise<T> {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import struct
 from collections.abc import Callable
 from urllib.parse import parse_qs, urlsplit
 
@@ -136,11 +137,18 @@ def test_full_screen_numbers_and_pictures_by_keys(loss: Locator) -> None:
     page = loss.page
     loss.wait_for()  # the menu is there before the chart is, and then says that there is no picture yet
     more = page.get_by_role("button", name="More for Training loss")
+    saved = {}
     for item, suffix in (("Save as PNG", ".png"), ("Save as SVG", ".svg"), ("Every point as CSV", ".csv")):
         with page.expect_download() as download:
             _choose(more, item)
         assert download.value.suggested_filename.endswith(suffix)
-        assert download.value.path().stat().st_size > 2000
+        saved[suffix] = download.value.path().read_bytes()
+        assert len(saved[suffix]) > 2000
+    width, height = struct.unpack(">II", saved[".png"][16:24])
+    assert page.evaluate("devicePixelRatio") == 1
+    assert f'width="{width // 2}" height="{height // 2}"'.encode() in saved[".svg"], "two pixels of a PNG to one of the page"
+    canvas = loss.locator("canvas")
+    assert canvas.evaluate("canvas => canvas.width === canvas.clientWidth"), "the chart has its own pixels again"
     _choose(more, "Full screen")
     dialog = page.get_by_role("dialog")
     expect(dialog.get_by_role("img", name=LOSS)).to_be_visible()

@@ -3,7 +3,8 @@ import { useEffect, useRef, useState, type KeyboardEvent, type PointerEvent } fr
 import { ticksBetween } from "@/lib/charts/scales/ticks"
 import { formatPercent } from "@/lib/format"
 import type { Binned } from "@/lib/media/media"
-import { heatColor, heatGradient } from "./heatColor"
+import { heatColor } from "./heatColor"
+import { HeatScale } from "./HeatScale"
 import { useWidth } from "./useWidth"
 import classes from "./DistributionMap.module.css"
 
@@ -73,10 +74,7 @@ export function DistributionMap({ map, label, columns, axis, format, ticks }: Di
       </div>
       <Ticks columns={columns} axis={axis} />
       <div className={classes.foot}>
-        <span className={classes.scale}>
-          0 <i style={{ background: heatGradient(scheme) }} aria-hidden />
-          <span>{formatPercent(map.highest * MIDDLE)}</span> <span>{formatPercent(map.highest)} of the values</span>
-        </span>
+        <HeatScale middle={formatPercent(map.highest * MIDDLE)} highest={`${formatPercent(map.highest)} of the values`} />
         <span aria-live="polite">{cell && columns[cell.column] ? saidOf(map, cell, columns[cell.column]!.says, format) : "Select a cell to see its share"}</span>
       </div>
     </div>

@@ -4,7 +4,7 @@ import { shown, type AxisView, type Range } from "@/lib/charts/axes"
 import { middleOf, slicesRange, type Heat } from "@/lib/staleness/heat"
 import { markAt, type Mark } from "@/lib/charts/marks"
 import { ticksBetween } from "@/lib/charts/scales/ticks"
-import { heatGradient } from "./heatColor"
+import { HeatScale } from "./HeatScale"
 import { MarksKey } from "./MarksKey"
 import { ROW_PX, spanOf, useCells, type Cell } from "./useCells"
 import classes from "./HeatMap.module.css"
@@ -117,13 +117,9 @@ function saidOf(heat: Heat, cell: Cell, { view, marks, formatValue, none }: Pick
 }
 
 function Foot({ heat, marks, formatValue, said }: Pick<HeatMapProps, "heat" | "marks" | "formatValue"> & { said: string | null }) {
-  const scheme = useComputedColorScheme("light")
   return (
     <div className={classes.foot}>
-      <span className={classes.scale}>
-        0 <i style={{ background: heatGradient(scheme) }} aria-hidden />
-        <span>{formatValue(middleOf(heat))}</span> <span>{formatValue(heat.highest)}</span>
-      </span>
+      <HeatScale middle={formatValue(middleOf(heat))} highest={formatValue(heat.highest)} />
       <MarksKey marks={marks} />
       <span className={classes.said} aria-live="polite">
         {said ?? "Select a cell, or drag over several, to see their range on all charts"}

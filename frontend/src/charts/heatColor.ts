@@ -15,6 +15,8 @@ export function heatColor(share: number, scheme: Scheme): string {
   return `rgb(${mixed.join(" ")})`
 }
 
-export function heatGradient(scheme: Scheme): string {
-  return `linear-gradient(to right, ${STOPS[scheme].map((stop) => `rgb(${stop.join(" ")})`).join(", ")})`
+/** From one share of the scale to another. */
+export function heatGradient(scheme: Scheme, from: number, to: number): string {
+  const colors = STOPS[scheme].map((_, index, { length }) => heatColor(from + ((to - from) * index) / (length - 1), scheme))
+  return `linear-gradient(to right, ${colors.join(", ")})`
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest"
 import { counted, formatAccuracy, formatAgo, formatBytes, formatDuration, formatFigure, formatMoments, formatNumber, formatPercent } from "./format"
 
-it.each([[0, "0"], [0.01234, "0.0123"], [4.5678, "4.57"], [12, "12"], [1234.5, "1235"], [999.6, "1000"], [12_345, "12.3k"], [2_000_000, "2M"], [0.00001, "1.0e-5"], [NaN, "NaN"], [null, "–"]])(
+it.each([[0, "0"], [0.01234, "0.0123"], [4.5678, "4.57"], [12, "12"], [1234.5, "1235"], [999.6, "1000"], [12_345, "12.3k"], [2_000_000, "2M"], [0.00001, "1.0e-5"], [2e14, "200T"], [-3.64e33, "-3.6e33"], [NaN, "NaN"], [null, "–"]])(
   "writes the number %s as %s",
   (value, text) => expect(formatNumber(value)).toBe(text),
 )

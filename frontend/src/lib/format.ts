@@ -2,6 +2,8 @@ export const NONE = "–"
 
 /** To make a formatter takes longer than to use it a hundred times, so each is made once. */
 const WHOLE = new Intl.NumberFormat("en")
+/** The compact notation has no name for thousands of what is above. */
+const BEYOND_TRILLIONS = 1e15
 const compact = new Map<number, Intl.NumberFormat>()
 
 /** A measured number in few characters: 0.0123, 4.57, 12.3k. */
@@ -9,7 +11,7 @@ export function formatNumber(value: number | null | undefined, digits = 3): stri
   if (value === null || value === undefined) return NONE
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "NaN" : value > 0 ? "∞" : "−∞"
   const size = Math.abs(value)
-  if (size !== 0 && size < 0.001) return value.toExponential(Math.max(0, digits - 2))
+  if (size !== 0 && (size < 0.001 || size >= BEYOND_TRILLIONS)) return value.toExponential(Math.max(0, digits - 2)).replace("e+", "e")
   if (size < 10_000) return size >= 1000 ? value.toFixed(0) : String(Number(value.toPrecision(digits)))
   return compactly(digits).format(value).replace("K", "k")
 }

@@ -3,8 +3,10 @@ import type { Threshold } from "@/lib/charts/lines"
 import type { Mark, MarkKind } from "@/lib/charts/marks"
 
 const SIZE = 3.5
-/** CSS pixels: numbers closer than this would lie over each other. */
-const APART = 34
+/** CSS pixels: words closer than this would lie over each other. */
+const APART = 84
+/** CSS pixels from the lower edge: above the crosses. */
+const ABOVE_CROSSES = 15
 
 /** Points that are not finite: a line over the whole height where they are, a cross at its foot, and their number where there are several. */
 export function drawOdd(plot: uPlot, found: readonly { x: number; odd: number }[], font: string): void {
@@ -28,7 +30,7 @@ export function drawOdd(plot: uPlot, found: readonly { x: number; odd: number }[
     told = x
     const leftwards = x > bbox.left + bbox.width / 2
     ctx.textAlign = leftwards ? "right" : "left"
-    ctx.fillText(`${odd} not finite`, x + (leftwards ? -7 : 7) * ratio, bbox.top + bbox.height - 5 * ratio)
+    ctx.fillText(`${odd} not finite`, x + (leftwards ? -7 : 7) * ratio, bbox.top + bbox.height - ABOVE_CROSSES * ratio)
   }
   ctx.restore()
 }

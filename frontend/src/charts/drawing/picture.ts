@@ -34,7 +34,7 @@ const BESIDE = "2e"
 /** Lines with fewer columns in sight have a dot at each. */
 const FEW = 40
 
-export function placeOf(plot: uPlot, { view, scale }: Picture, { columns: { x } }: ChartLine, gap: number): Place {
+function placeOf(plot: uPlot, { view, scale }: Picture, { columns: { x } }: ChartLine, gap: number): Place {
   const { min, max } = plot.scales.x as { min: number; max: number }
   const bottom = plot.bbox.top + plot.bbox.height + 1
   const [left, right] = [min, max].map((value) => plot.valToPos(value, "x", true)) as [number, number]

@@ -93,10 +93,13 @@ function axisStyle(): uPlot.Axis {
   }
 }
 
-/** CSS pixels that the longest of these words takes. */
-function widest({ ctx }: uPlot, words: readonly (string | null)[] | null): number {
-  ctx.font = FONT
-  return Math.max(0, ...(words ?? []).map((word) => ctx.measureText(word ?? "").width))
+/** CSS pixels that the longest of these words takes. uPlot believes the context to have the font that it gave it, in device pixels. */
+export function widest({ ctx }: uPlot, words: readonly (string | null)[] | null, font = FONT): number {
+  ctx.save()
+  ctx.font = font
+  const widths = (words ?? []).map((word) => ctx.measureText(word ?? "").width)
+  ctx.restore()
+  return Math.max(0, ...widths)
 }
 
 /** CSS pixels to the right of the axis, where half of the last tick's words can stand. */

@@ -1,3 +1,4 @@
+import { isSvg, newPath } from "./svgContext"
 import type { Pen } from "./trace"
 
 /** Device pixels: lines up to this are two thin ones. */
@@ -15,20 +16,22 @@ interface Style {
 
 /** Without a GPU a line wider than a pixel takes many times as long as one of a pixel: so it is made of two of these, side by side. Returns device pixels since its dashes began. */
 export function stroke(ctx: CanvasRenderingContext2D, { width, alpha = 1, dash = [], inked = 0 }: Style, trace: (pen: Pen) => void): number {
-  const path = new Path2D()
+  const path = newPath(ctx)
   const pen = dash.length > 0 ? new Measured(path, inked) : path
   trace(pen)
   const wide = width * devicePixelRatio
-  const apart = alpha === 1 && wide > 1 && wide <= DOUBLE ? (wide - 1) * 0.4 : 0
+  const apart = !isSvg(ctx) && alpha === 1 && wide > 1 && wide <= DOUBLE ? (wide - 1) * 0.4 : 0
   ctx.lineWidth = apart > 0 ? 1 : wide
   ctx.globalAlpha = alpha
   ctx.setLineDash(dash.map((length) => length * devicePixelRatio))
   ctx.lineDashOffset = inked
-  for (const aside of apart > 0 ? [-apart, apart] : [0]) {
-    ctx.translate(aside, aside)
-    ctx.stroke(path)
-    ctx.translate(-aside, -aside)
-  }
+  if (apart === 0) ctx.stroke(path)
+  else
+    for (const aside of [-apart, apart]) {
+      ctx.translate(aside, aside)
+      ctx.stroke(path)
+      ctx.translate(-aside, -aside)
+    }
   ctx.setLineDash([])
   ctx.lineDashOffset = 0
   ctx.globalAlpha = 1
@@ -36,7 +39,7 @@ export function stroke(ctx: CanvasRenderingContext2D, { width, alpha = 1, dash =
 }
 
 export function fill(ctx: CanvasRenderingContext2D, alpha: number, trace: (pen: Pen) => void): void {
-  const path = new Path2D()
+  const path = newPath(ctx)
   trace(path)
   ctx.globalAlpha = alpha
   ctx.fill(path)

@@ -1,16 +1,23 @@
 import type uPlot from "uplot"
-import { FONT, placeOf, type Picture } from "@/charts/drawing/picture"
-import { traceBand, traceColumns, traceMeans, type Pen } from "@/charts/drawing/trace"
+import { drawPicture, FONT, type Picture } from "@/charts/drawing/picture"
+import { widest } from "@/charts/drawing/plot"
+import { escaped, SvgContext } from "@/charts/drawing/svgContext"
 import { seriesColor, seriesDash } from "@/charts/palette"
-import { gapOf } from "@/lib/charts/lines"
 
 const HEAD = 30
 const ROW = 20
-const LEGEND_WIDTH = 150
+/** Pixels of a legend's column: at least so many; its line, and what lies around the longest name. */
+const COLUMN = 150
+const SWATCH = 22
+const AROUND_NAME = 44
+const LEGEND_FONT = FONT.replace("11px", "12px")
+
+/** Least device pixels to a CSS pixel: sharp in a paper and on a slide, whatever screen it was saved on. */
+const SHARP = 2
 
 /** The chart as it is seen, with its title and legend, on the card's colour. */
 export async function imageOf(plot: uPlot, title: string, picture: Picture): Promise<Blob> {
-  const ratio = devicePixelRatio
+  const ratio = Math.max(SHARP, devicePixelRatio)
   const { width, height } = sizeOf(plot, picture)
   const canvas = document.createElement("canvas")
   canvas.width = width * ratio
@@ -19,67 +26,72 @@ export async function imageOf(plot: uPlot, title: string, picture: Picture): Pro
   const [card, text] = colors()
   context.fillStyle = card
   context.fillRect(0, 0, canvas.width, canvas.height)
-  context.drawImage(plot.ctx.canvas, 0, HEAD * ratio)
+  enlarged(plot, ratio / devicePixelRatio, (drawn) => context.drawImage(drawn, 0, HEAD * ratio))
   context.scale(ratio, ratio)
   context.fillStyle = text
   context.font = FONT.replace("11px", "600 15px")
   context.fillText(title, 10, 20)
-  context.font = FONT.replace("11px", "12px")
+  context.font = LEGEND_FONT
   legend(plot, picture).forEach(({ label, color, dash, x, y }) => {
     context.strokeStyle = color
     context.lineWidth = 2.5
     context.setLineDash(dash)
     context.beginPath()
     context.moveTo(x, y - 4)
-    context.lineTo(x + 22, y - 4)
+    context.lineTo(x + SWATCH, y - 4)
     context.stroke()
     context.fillText(label, x + 28, y)
   })
   return new Promise((done, fail) => canvas.toBlob((blob) => (blob ? done(blob) : fail(new Error("The browser could not draw the picture")))))
 }
 
+/** Draws the plot with `zoom` times its pixels and passes it to `take`, then as before. The page shows nothing of it: both happen in one frame. */
+function enlarged(plot: uPlot, zoom: number, take: (canvas: HTMLCanvasElement) => void): void {
+  const { canvas } = plot.ctx
+  const draw = () => plot.batch(() => plot.setSize(plot))
+  plot.hooks.drawClear = [
+    () => {
+      canvas.width *= zoom
+      canvas.height *= zoom
+      plot.ctx.scale(zoom, zoom)
+    },
+  ]
+  draw()
+  take(canvas)
+  delete plot.hooks.drawClear
+  draw()
+}
+
 /** The same in lines instead of pixels. */
 export function svgOf(plot: uPlot, title: string, picture: Picture): Blob {
-  const ratio = devicePixelRatio
   const { width, height } = sizeOf(plot, picture)
-  const [card, text] = colors()
-  const { left, top, width: across, height: down } = plot.bbox
-  const lines = picture.lines.map((line) => {
-    const place = placeOf(plot, picture, line, gapOf(picture.view, line.columns))
-    const color = seriesColor(line.index, picture.scheme)
-    const path = (trace: (pen: Pen) => void, style: string) => `<path d="${pathOf(trace)}" ${style}/>`
-    const dash = seriesDash(line.index).map((length) => length * ratio).join(" ")
-    if (!line.averaged) return path((pen) => traceColumns(pen, line.columns, place), `stroke="${color}" stroke-width="${1.6 * ratio}" stroke-dasharray="${dash}"`)
-    return (
-      path((pen) => traceBand(pen, line.columns, place), `fill="${color}" fill-opacity=".14"`) +
-      (line.spread ? "" : path((pen) => traceColumns(pen, line.columns, place), `stroke="${color}" stroke-opacity=".35" stroke-width="${ratio}"`)) +
-      path((pen) => traceMeans(pen, line.columns, line.means, place), `stroke="${color}" stroke-width="${2 * ratio}" stroke-dasharray="${dash}"`)
-    )
-  })
+  const [card, text, faint] = colors()
+  const drawing = new SvgContext()
+  drawPicture(Object.create(plot, { ctx: { value: drawing } }) as uPlot, picture)
   const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" font-family="Inter, system-ui, sans-serif" fill="${text}">
 <rect width="100%" height="100%" fill="${card}"/><text x="10" y="20" font-size="15" font-weight="600">${escaped(title)}</text>
-<g transform="translate(0 ${HEAD})"><g font-size="11">${ticks(plot)}${titles(plot)}</g>
-<svg width="${plot.width}" height="${plot.height}"><clipPath id="plot"><rect x="${left}" y="${top}" width="${across}" height="${down}"/></clipPath>
-<g transform="scale(${1 / ratio})" clip-path="url(#plot)" fill="none" stroke-linejoin="round">${lines.join("")}</g></svg></g>
-<g font-size="12">${legend(plot, picture).map(({ label, color, dash, x, y }) => `<line x1="${x}" x2="${x + 22}" y1="${y - 4}" y2="${y - 4}" stroke="${color}" stroke-width="2.5" stroke-dasharray="${dash.join(" ")}"/><text x="${x + 28}" y="${y}">${escaped(label)}</text>`).join("")}</g></svg>`
+<g transform="translate(0 ${HEAD})"><g font-size="11" fill="${faint}">${ticks(plot)}${titles(plot)}</g><g transform="scale(${1 / devicePixelRatio})">${drawing.markup}</g></g>
+<g font-size="12">${legend(plot, picture).map(({ label, color, dash, x, y }) => `<line x1="${x}" x2="${x + SWATCH}" y1="${y - 4}" y2="${y - 4}" stroke="${color}" stroke-width="2.5" stroke-dasharray="${dash.join(" ")}"/><text x="${x + 28}" y="${y}">${escaped(label)}</text>`).join("")}</g></svg>`
   return new Blob([svg], { type: "image/svg+xml" })
 }
 
 function sizeOf(plot: uPlot, { lines }: Picture): { width: number; height: number } {
-  return { width: plot.width, height: HEAD + plot.height + ROW * Math.ceil(lines.length / columnsOf(plot)) + 12 }
+  const { columns } = columnsOf(plot, lines)
+  return { width: plot.width, height: HEAD + plot.height + ROW * Math.ceil(lines.length / columns) + 12 }
 }
 
-function columnsOf({ width }: uPlot): number {
-  return Math.max(1, Math.floor((width - 20) / LEGEND_WIDTH))
+function columnsOf(plot: uPlot, lines: Picture["lines"]): { columns: number; each: number } {
+  const each = Math.max(COLUMN, AROUND_NAME + widest(plot, lines.map(({ label }) => label), LEGEND_FONT))
+  return { columns: Math.max(1, Math.floor((plot.width - 20) / each)), each }
 }
 
 function legend(plot: uPlot, { lines, scheme }: Picture) {
-  const columns = columnsOf(plot)
+  const { columns, each } = columnsOf(plot, lines)
   return lines.map(({ label, index }, position) => ({
     label,
     color: seriesColor(index, scheme),
     dash: seriesDash(index),
-    x: 14 + (position % columns) * LEGEND_WIDTH,
+    x: 14 + (position % columns) * each,
     y: HEAD + plot.height + 16 + ROW * Math.floor(position / columns),
   }))
 }
@@ -115,18 +127,7 @@ function titles(plot: uPlot): string {
   return `<text x="${across}" y="${plot.height - 4}" text-anchor="middle">${x}</text><text transform="translate(12 ${down}) rotate(-90)" text-anchor="middle">${y}</text>`
 }
 
-function pathOf(trace: (pen: Pen) => void): string {
-  const parts: string[] = []
-  const at = (x: number, y: number) => `${x.toFixed(1)} ${y.toFixed(1)}`
-  trace({ moveTo: (x, y) => parts.push(`M${at(x, y)}`), lineTo: (x, y) => parts.push(`L${at(x, y)}`) })
-  return parts.join("")
-}
-
-function colors(): [card: string, text: string] {
+function colors(): [card: string, text: string, faint: string] {
   const css = getComputedStyle(document.documentElement)
-  return [css.getPropertyValue("--gs-card"), css.getPropertyValue("--mantine-color-text")]
-}
-
-function escaped(text: string): string {
-  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;")
+  return [css.getPropertyValue("--gs-card"), css.getPropertyValue("--mantine-color-text"), css.getPropertyValue("--mantine-color-dimmed")]
 }

@@ -1,6 +1,7 @@
 import { useMemo, useState } from "react"
 import { useMetric } from "@/hooks/charts/useMetricCatalogue"
 import { useNow } from "@/hooks/useNow"
+import { quantityOf } from "@/lib/charts/metrics"
 import { differingPaths } from "@/lib/compare/fields"
 import type { Compared } from "@/lib/compare/groups"
 import { isWithin } from "@/lib/compare/ranges"
@@ -30,9 +31,11 @@ export function useRuns(all: readonly Compared[], metric: ComparedMetric): Runs 
   const [pointed, point] = useState<string | null>(null)
   const now = useNow(all.some(({ job }) => !hasEnded(job)))
   const plain = useMemo(() => all.map(({ job }) => job), [all])
-  const { title, better } = useMetric(metric.name)
+  const described = useMetric(metric.name)
+  const { title, better } = described
+  const isShare = quantityOf(described) === "share"
   const of = useMetricSummaries(plain, { metric: metric.name, axis, width: columnsFor(all.length) })
-  const fields = useMemo(() => runFields(all, { title, better, of }, now), [all, title, better, of, now])
+  const fields = useMemo(() => runFields(all, { title, better, isShare, of }, now), [all, title, better, isShare, of, now])
   const differing = useMemo(() => differingPaths(all.map(({ fields }) => fields)), [all])
   const on = useKept(all, (job) => !off.includes(job.job.id))
   const drawn = useKept(on, (job) => isWithin(job, within, fields))

@@ -102,6 +102,24 @@ it("asks the server nothing before the first import of a page that has just come
   expect(asked).toHaveBeenCalledWith("/", expect.objectContaining({ headers: { Accept: "text/html" } })) // the server gives the page to nobody else
 })
 
+it("takes a part that was prepared, and asks the server nothing more", async () => {
+  const load = vi.fn(() => Promise.resolve("part"))
+  await preparePart(load)
+  served = null
+  expect(await loadPart(load, reload)).toBe("part")
+  expect(load).toHaveBeenCalledTimes(1)
+})
+
+it("imports a part again that could not be prepared", async () => {
+  const load = vi.fn(missing)
+  await preparePart(load)
+  load.mockImplementation(() => Promise.resolve("part") as never)
+  const part = loadPart(load, reload)
+  await vi.advanceTimersByTimeAsync(1000)
+  expect(await part).toBe("part")
+  expect(reloads).toBe(0)
+})
+
 it("takes the new page of an upgraded server, once for each version", async () => {
   served = "two"
   void loadPart(missing, reload)

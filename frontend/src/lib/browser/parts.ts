@@ -31,10 +31,11 @@ class PartTimeout extends Error {}
 export async function loadPart<T>(load: () => Promise<T>, reload: () => void = () => window.location.reload()): Promise<T> {
   let failed = false
   for (let waits = 0; ; waits++) {
-    if (await isReached()) {
+    if (prepared.has(load) || (await isReached())) {
       try {
-        return await withTimeout(load())
+        return await withTimeout((prepared.get(load) as Promise<T> | undefined) ?? load())
       } catch (error) {
+        prepared.delete(load)
         failed ||= error instanceof PartTimeout
         const served = await servedVersion()
         if (served !== null && (served === own ? failed && isFirstForLong() : isFirstFor(served))) {
@@ -49,9 +50,15 @@ export async function loadPart<T>(load: () => Promise<T>, reload: () => void = (
   }
 }
 
-/** Imports a part that will be wanted soon, if the server is there. If not, `loadPart` imports it when it is wanted. */
+/** Imports that were begun before the part was wanted. */
+const prepared = new WeakMap<() => Promise<unknown>, Promise<unknown>>()
+
+/** Imports a part that will be wanted soon, if the server is there. `loadPart` with the same `load` takes it, or imports it when it is wanted. */
 export async function preparePart(load: () => Promise<unknown>): Promise<void> {
-  if (await isReached()) await load().catch(() => undefined)
+  if (!(await isReached())) return
+  const part = load()
+  prepared.set(load, part)
+  await part.catch(() => undefined)
 }
 
 async function withTimeout<T>(part: Promise<T>): Promise<T> {

@@ -20,6 +20,8 @@ it("has the best value from the side that is better, and none where no side is",
   expect(jobs.map((job) => valueText(find("best", "higher"), job))).toEqual(["9.00", "8.00", "–"])
   expect(find("last").label).toBe("Last eval loss")
   expect(fields("neither").some(({ key }) => key === "best")).toBe(false)
+  const shares = runFields(jobs, { title: "Eval accuracy", better: "higher", isShare: true, of: new Map([["a", { last: 0.147, low: 0.1, high: 0.9 }]]) }, 0)
+  expect(shares.slice(0, 2).map((field) => valueText(field, jobs[0]!))).toEqual(["14.7 %", "90.0 %"])
 })
 
 it("sorts by any field, jobs without a value last both ways, equal ones in their order", () => {

@@ -1,4 +1,4 @@
-import { formatFigure, NONE } from "@/lib/format"
+import { formatAccuracy, formatFigure, NONE } from "@/lib/format"
 import { allPaths, fieldText } from "./fields"
 import type { Compared } from "./groups"
 import { resultsOf } from "./results"
@@ -25,13 +25,15 @@ export interface MetricSummary {
 interface SummedMetric {
   title: string
   better: "higher" | "lower" | "neither"
+  /** Its values are shares, which are percent on the whole page. */
+  isShare?: boolean
   of: ReadonlyMap<string, MetricSummary>
 }
 
 /** The last and the best value of the metric, the results of the jobs, and all settings. A metric of which no value is better has no best. */
-export function runFields(jobs: readonly Compared[], { title, better, of }: SummedMetric, now: number): RunField[] {
+export function runFields(jobs: readonly Compared[], { title, better, isShare = false, of }: SummedMetric, now: number): RunField[] {
   const metric = (key: string, label: string, which: keyof MetricSummary): RunField => ({
-    key, label, group: "Results", of: ({ job }) => of.get(job.id)?.[which] ?? null, format: formatFigure,
+    key, label, group: "Results", of: ({ job }) => of.get(job.id)?.[which] ?? null, format: isShare ? formatAccuracy : formatFigure,
   })
   const results = resultsOf(jobs.map(({ job }) => job))
   return [

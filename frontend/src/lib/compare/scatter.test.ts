@@ -17,6 +17,12 @@ it("places numbers by size, or by their logarithm, which zero has none of", () =
   expect(axis("lr", true).ticks.map(({ text }) => Number(text))).toEqual([0.01, 0.1, 1])
 })
 
+it("has ticks at round numbers, or at the ends where there are too few", () => {
+  expect(axis("lr").ticks.map(({ at, text }) => [Number(at.toFixed(6)), text])).toEqual([[0, "0"], [0.2, "0.2"], [0.4, "0.4"], [0.6, "0.6"], [0.8, "0.8"], [1, "1"]])
+  const [only] = jobs
+  expect(scatterAxis(fields.find(({ key }) => key === "lr")!, [only!], false).ticks).toEqual([{ at: 0.5, text: "0.01" }])
+})
+
 it("places words beside each other", () => {
   expect(axis("gate")).toMatchObject({ places: [1, 0, null, 1], without: 1 })
 })

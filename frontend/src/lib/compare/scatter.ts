@@ -1,3 +1,4 @@
+import { ticksBetween } from "@/lib/charts/scales/ticks"
 import { counted } from "@/lib/format"
 import type { Compared } from "./groups"
 import { numericAxis, wordAxis, type ParallelAxis } from "./parallel"
@@ -12,6 +13,9 @@ export interface ScatterAxis extends ParallelAxis {
   belowZero: number
 }
 
+/** At most so many on an axis. */
+const TICKS = 6
+
 /** Places of the jobs on the axis of a field: numbers on a scale, texts side by side. */
 export function scatterAxis(field: RunField, jobs: readonly Compared[], log: boolean): ScatterAxis {
   const values = jobs.map((job) => valueIn(field, job))
@@ -25,8 +29,16 @@ export function scatterAxis(field: RunField, jobs: readonly Compared[], log: boo
   const numbers = values as (number | null)[]
   const isBelow = (value: number | null) => log && value !== null && value <= 0
   const scaled = numbers.map((value) => (value === null || isBelow(value) ? null : log ? Math.log10(value) : value))
-  const axis = numericAxis(field.key, field.label, scaled, (value) => field.format(readable(log ? 10 ** value : value)))
-  return { ...axis, texts: jobs.map((job) => valueText(field, job)), without, belowZero: numbers.filter(isBelow).length }
+  const format = (value: number) => field.format(readable(log ? 10 ** value : value))
+  const axis = numericAxis(field.key, field.label, scaled, format)
+  return { ...axis, ticks: (log ? null : roundTicks(axis, format)) ?? axis.ticks, texts: jobs.map((job) => valueText(field, job)), without, belowZero: numbers.filter(isBelow).length }
+}
+
+/** Ticks at round numbers; null: fewer than two of them lie on the axis. */
+function roundTicks({ extent }: ParallelAxis, format: (value: number) => string): ParallelAxis["ticks"] | null {
+  const [low, high] = extent ?? [0, 0]
+  const { places } = ticksBetween(low, high, TICKS, false)
+  return places.length < 2 ? null : places.map((value) => ({ at: (value - low) / (high - low), text: format(value) }))
 }
 
 /** Without the digits that only the computation of a tick brings. */

@@ -1,14 +1,11 @@
 import { Paper, Title } from "@mantine/core"
-import { lazy, Suspense } from "react"
+import { Suspense } from "react"
 import { Loaded } from "@/components/messages/Loaded"
 import { useMetric } from "@/hooks/charts/useMetricCatalogue"
 import { useSight } from "@/hooks/charts/useSight"
 import { useArrangement } from "@/hooks/views/useArrangement"
-import { loadPart } from "@/lib/browser/parts"
+import { MetricPanel } from "./lazyMetricPanel"
 import classes from "./MetricCard.module.css"
-
-/** Brings the drawing of charts along, which pages without any need not. */
-const MetricPanel = lazy(() => loadPart(async () => ({ default: (await import("./MetricPanel")).MetricPanel })))
 
 /** Pixels of title and legend around a plot in a grid: kept free, so that nothing moves when the chart comes. */
 const AROUND = 76

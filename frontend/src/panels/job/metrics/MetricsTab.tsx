@@ -1,7 +1,7 @@
 import { Group, Modal, SimpleGrid, Stack, Text, TextInput, UnstyledButton } from "@mantine/core"
 import { useViewportSize } from "@mantine/hooks"
 import { IconChevronDown, IconChevronRight, IconSearch } from "@tabler/icons-react"
-import { lazy, Suspense, useEffect, useRef, useState } from "react"
+import { Suspense, useRef, useState } from "react"
 import { Loaded } from "@/components/messages/Loaded"
 import { toggled, useChartSettings } from "@/hooks/charts/useChartSettings"
 import { useCatalogue, useMetric } from "@/hooks/charts/useMetricCatalogue"
@@ -10,17 +10,15 @@ import { useNothing } from "@/hooks/job/useNothing"
 import { useChartKeys, useKeys } from "@/hooks/useKeys"
 import { useTyped } from "@/hooks/useTyped"
 import { useChartLayout, type UsedLayout } from "@/hooks/views/useChartLayout"
-import { loadPart, preparePart } from "@/lib/browser/parts"
 import { metricGroups, type MetricGroup } from "@/lib/charts/metrics"
 import { ShardsPanel } from "@/panels/job/workers/ShardsPanel"
 import { ChartGrid } from "./ChartGrid"
 import { ChartToolbar } from "./ChartToolbar"
 import { ExchangePanel } from "./ExchangePanel"
 import { LayoutMenu } from "./LayoutMenu"
+import { MetricPanel } from "./lazyMetricPanel"
 import { LentLayout } from "./LentLayout"
 import classes from "./MetricsTab.module.css"
-
-const MetricPanel = lazy(() => loadPart(async () => ({ default: (await import("./MetricPanel")).MetricPanel })))
 
 /** Every metric that the job measures, in groups. */
 export function MetricsTab() {
@@ -35,7 +33,6 @@ export function MetricsTab() {
   const nothing = useNothing()
   const empty = search ? "No metric matches this search." : nothing("No value has been measured")
   useChartKeys()
-  useEffect(prepare, [])
   return (
     <>
       <ChartToolbar />
@@ -60,11 +57,6 @@ export function MetricsTab() {
       <FullScreen name={full} onClose={() => change({ full: null })} />
     </>
   )
-}
-
-/** Charts will be wanted when the names are known. Should their part not come now, it is asked for again then. */
-function prepare(): void {
-  void preparePart(() => import("./MetricPanel"))
 }
 
 function Search() {
