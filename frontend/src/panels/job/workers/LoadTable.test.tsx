@@ -36,5 +36,5 @@ it("names the machine of each process of a group on several machines", () => {
   const loads = [{ label: "worker-0", peers: [peer(0, 0.9, "ada"), peer(1, 0.5, "bob")] }]
   render(<LoadTable name="Workers" loads={loads} columns={columns} processes={new Map()} />, { wrapper: MantineProvider })
   fireEvent.click(screen.getByRole("button", { name: "Processes of worker-0" }))
-  expect(rows().slice(2)).toEqual(["peer 0, the lead on ada||0.9|", "peer 1 on bob||0.5|"])
+  expect(rows().slice(2)).toEqual(["peer 0, the lead, on ada||0.9|", "peer 1 on bob||0.5|"])
 })
