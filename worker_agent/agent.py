@@ -283,7 +283,7 @@ class Agent:
 
 async def _leave(process: AgentProcess) -> None:
     """Tell the attempt's other processes, so that no gate waits for this one."""
-    if process.order.role != "server" and process.exit:
+    if process.order.role in ("worker", "evaluator") and process.exit:
         await leave.post(process.order, process.exit.reason)
 
 

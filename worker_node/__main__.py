@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gradstream.group.peers import PeerHung, PeerLost
 from gradstream.input.data import DatasetTooSmall
 from gradstream.process import exits
 from gradstream.process.exits import ExitReason
@@ -12,13 +11,14 @@ from gradstream.process.order import ProcessOrder
 from gradstream.process.watchdogs.start import StartWatchdog
 from gradstream.train.replica import LossNotFinite
 from gradstream.wire.telemetry.reporter import Reporter
+from worker_node.group.ends import group_ends_explained
 from worker_node.settings import WorkerSettings
 from worker_node.worker import Worker
 
 
 def main(order: ProcessOrder, folder: Path) -> int:
     """Train until the data ends or the job is stopped. Returns the exit code, and leaves the reason in `folder`."""
-    with exits.explained(folder) as ending:
+    with exits.explained(folder) as ending, group_ends_explained(ending):
         reporter = Reporter(order.plane, order.plane_id, order.full_label)
         try:
             with StartWatchdog(folder) as watchdog:
@@ -27,10 +27,6 @@ def main(order: ProcessOrder, folder: Path) -> int:
                 ending.set(ExitReason.STOPPED, "left because the job stops it")
         except DatasetTooSmall as error:
             ending.set(ExitReason.DATASET_TOO_SMALL, str(error))
-        except PeerHung as error:
-            ending.set(ExitReason.HUNG, str(error))
-        except PeerLost as error:
-            ending.set(ExitReason.PEER_LOST, str(error))
         except LossNotFinite as error:
             ending.set(ExitReason.LOSS_NOT_FINITE, f"{error}; {error.REMEDY}")
         finally:

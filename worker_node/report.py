@@ -19,8 +19,8 @@ from gradstream.train.link import Link
 from gradstream.train.replica import Replica
 from gradstream.wire.port import RedisPort
 from gradstream.wire.telemetry.reporter import Reporter
+from worker_node.group.peer_report import PeerReport
 from worker_node.logged_report import LoggedReport
-from worker_node.peer_report import PeerReport
 from worker_node.rate import Rate
 from worker_node.senders.media import MediaSender
 from worker_node.settings import WorkerSettings

@@ -11,6 +11,7 @@ from torch.utils.data import Dataset
 
 from gradstream import metrics
 from gradstream.center.entries import FINAL_CHECKPOINT, Payload, Push, Response
+from gradstream.group.machines.connecting import connect_machines
 from gradstream.group.problem import GroupProblem
 from gradstream.hogwild.replica import make_replica
 from gradstream.input.data import Batches, DatasetTooSmall
@@ -87,6 +88,8 @@ class Worker(LinkEvents):
             self._problem = setup.problem(self._code, self._flats, batches, spec, self._rows)
         if isinstance(self._problem, GroupProblem):
             self._problem.start_peers(spec, order.label, order.rank, self._folder)
+            if spec.roles.worker.group.machines > 1:
+                self._problem.join_machines(connect_machines(order))
 
     def _make_sampler(self) -> UpdateSampler | None:
         """None: the job does not sample updates."""

@@ -83,7 +83,9 @@ def _may_store(process: ProcessRow, path: str) -> bool:
         case "worker":
             own = at is not None and at.part == worker_part(process.rank) and at.suffix != EARLIER
             return own or (process.rank == 0 and path in _OF_FIRST_WORKER)
-        case _:
+        case "peers":
+            return False  # their worker stores for them
+        case "server":
             return _is_of_shard(process.rank, path)
 
 

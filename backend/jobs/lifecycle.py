@@ -121,11 +121,11 @@ def _first_to_say(session: Session, job: JobRow, process: ProcessRow) -> str | N
 
 
 def respawns(role: Role, rank: int, spec: JobSpec, *, shard_gone: bool) -> bool:
-    """Return whether the next incarnation of a process that is lost starts while the others go on. Else a new attempt begins, as it
-    does when a shard has ended, which will not serve it."""
+    """Return whether the next incarnation of a process that is lost starts while the others go on, with that of its whole group.
+    Else a new attempt begins, as it does when a shard has ended, which will not serve it."""
     if shard_gone or spec.holds_shard(role, rank):
         return False
-    return role == "evaluator" or (role == "worker" and spec.effective_on_worker_loss == "continue")
+    return role == "evaluator" or (role in ("worker", "peers") and spec.effective_on_worker_loss == "continue")
 
 
 def process_lost(session: Session, job: JobRow, process: ProcessRow, message: str, *, actor: str) -> None:

@@ -176,6 +176,11 @@ def processes_of_node(session: Session, ids: Sequence[UUID], node_id: UUID) -> l
     return repository.processes_by_id(session, ids, node_id)
 
 
+def processes_of_attempt(session: Session, job: JobRow) -> list[ProcessRow]:
+    """Return the processes of the newest attempt, those that have ended included."""
+    return repository.processes(session, job.id, job.attempt)
+
+
 def live_processes(session: Session, *, node_id: UUID | None = None, job_id: UUID | None = None) -> list[ProcessRow]:
     """Return the processes that have not ended and so hold their places."""
     return repository.live_processes(session, node_id=node_id, job_id=job_id)

@@ -19,7 +19,7 @@ MAX_NAMES = 5_000
 """Names of such series."""
 _FEW = 64
 """Ranks that are believed of every job."""
-_LABEL = re.compile(r"(?:(worker|server)-([0-9]{1,9})(?:/[0-9]{1,3})?|evaluator|controller)")
+_LABEL = re.compile(r"(?:(worker|server|peers)-([0-9]{1,9})(?:/[0-9]{1,3})?|evaluator|controller)")
 """With the number of a peer behind the slash."""
 
 SeriesKey = tuple[str, str, int]
@@ -34,8 +34,10 @@ class Origins:
 
     @classmethod
     def of_job(cls, workers: int, spec: dict[str, Any], shards: int | None) -> Origins:
-        servers = shards or ((spec.get("roles") or {}).get("server") or {}).get("count")
-        return cls(max(workers, servers if isinstance(servers, int) else 1, _FEW))
+        roles = spec.get("roles") or {}
+        servers = shards or (roles.get("server") or {}).get("count")
+        machines = ((roles.get("worker") or {}).get("group") or {}).get("machines", 1)
+        return cls(max(workers * machines, servers if isinstance(servers, int) else 1, _FEW))
 
     def believes(self, source: str, rank: int) -> bool:
         """Return whether a process of this label and this rank can be there."""

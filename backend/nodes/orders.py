@@ -15,6 +15,7 @@ from backend.platform import Platform
 from backend.progress.state import hanging_processes
 from gradstream.api.statuses import AttemptStatus, ProcessStatus
 from gradstream.bundle.commit.origin import CodeOrigin
+from gradstream.process.exits import GOOD
 from gradstream.process.order import PlaneAccess, ProcessOrder, StoreAccess, plane_id
 from gradstream.wire.plane import account
 
@@ -42,7 +43,19 @@ def _orders_of_job(
         return []
     hanging = hanging_processes(job.progress, job.attempt) if job.stop_at else {}  # they would not hear of the stop
     wanted = [row for row in wanted if row.attempt == attempt.number and row.label not in hanging]
+    spec, broken = jobs.spec_of(job), _broken_groups(session, job)
+    wanted = [row for row in wanted if spec.roles.worker_of(row.role, row.rank) not in broken]
     return [_order(platform, job, attempt, row) for row in wanted]
+
+
+def _broken_groups(session: Session, job: JobRow) -> set[int | None]:
+    """Return the workers whose group is on several machines, and has lost a process: the rest of it ends, too."""
+    roles = jobs.spec_of(job).roles
+    if roles.worker.group.machines == 1:
+        return set()
+    rows = jobs.processes_of_attempt(session, job)
+    failed = [row for row in rows if row.ended_at and not row.replaced and row.reason not in GOOD]
+    return {roles.worker_of(row.role, row.rank) for row in failed} - {None}
 
 
 def _wanted(session: Session, job: JobRow, attempt: AttemptRow) -> bool:

@@ -94,7 +94,7 @@ def _restart(session: Session, job: JobRow, process: ProcessRow) -> Choice:
     spec, rows = jobs.spec_of(job), job_rows.processes(session, job.id, job.attempt)
     shard_gone = any(row.ended_at and spec.holds_shard(row.role, row.rank) for row in rows)
     if lifecycle.respawns(process.role, process.rank, spec, shard_gone=shard_gone):
-        lost = "Its pushes so far count; work that it has not pushed is lost. " if process.role == "worker" else ""
+        lost = "Its pushes so far count; work that it has not pushed is lost. " if process.role in ("worker", "peers") else ""
         return Choice(
             possible=True,
             message=f"{process.label} ends now, and its next incarnation starts from the center. {lost}"

@@ -13,16 +13,20 @@ from gradstream.progress.exchange import ShardLoad
 from gradstream.progress.process_summary import ProcessSummaries, ProcessSummary
 from gradstream.spec import JobSpec
 
-_WORKER = "worker-"
+_WORKER, _PEERS = "worker-", "peers-"
 _OUTCOMES = ("applied", "deferred", "dropped", "pending")
 _REASONS = tuple(metric.name.removeprefix("ledger/") for metric in REASONS)
 _LOWER = ("loss", "error", "perplexity")
 
 
 def workers(
-    found: ProcessSummaries, axis: AttemptSpan, slow: Mapping[int, float], recovering: Mapping[int, float]
+    found: ProcessSummaries,
+    axis: AttemptSpan,
+    slow: Mapping[int, float],
+    recovering: Mapping[int, float],
+    nodes: Mapping[str, str] = {},
 ) -> list[WorkerLoad]:
-    """By rank. `recovering`: seconds for which a worker had no process, by rank."""
+    """By rank. `recovering`: seconds for which a worker had no process, by rank. `nodes`: see `_peers`."""
     clocks = {rank: account["pushed"] for rank, account in found.ledger.items() if "pushed" in account}
     fastest = max(clocks.values(), default=0)
     ranked = {int(label.removeprefix(_WORKER)): one for label, one in found.processes.items() if label.startswith(_WORKER)}
@@ -31,20 +35,21 @@ def workers(
             update={
                 "slower": slow.get(rank) or None,
                 "recovering": recovering.get(rank, 0.0),
-                "peers": _peers(found, f"{_WORKER}{rank}/"),
+                "peers": _peers(found, f"{_WORKER}{rank}/", nodes),
             }
         )
         for rank in sorted(ranked)
     ]
 
 
-def _peers(found: ProcessSummaries, prefix: str) -> list[PeerLoad]:
-    """By number. `prefix`: how their labels begin."""
+def _peers(found: ProcessSummaries, prefix: str, nodes: Mapping[str, str]) -> list[PeerLoad]:
+    """By number. `prefix`: how their labels begin. `nodes`: by label, where a group is on several machines."""
     numbered = {int(label.removeprefix(prefix)): one for label, one in found.peers.items() if label.startswith(prefix)}
     return [
         PeerLoad(
             number=number,
             label=f"{prefix}{number}",
+            node=nodes.get(f"{prefix}{number}"),
             at=_moment(one.at),
             compute=one.last.get("compute"),
             cpu=one.last.get("cpu"),
@@ -83,7 +88,7 @@ def _worker(rank: int, one: ProcessSummary, clock: int | None, fastest: int, axi
 def servers(found: ProcessSummaries, shards: Sequence[ShardLoad]) -> list[ServerLoad]:
     """The shards by rank, then the evaluator."""
     by_label = {f"server-{shard.rank}": shard for shard in shards}
-    others = {label: one for label, one in found.processes.items() if not label.startswith(_WORKER)}
+    others = {label: one for label, one in found.processes.items() if not label.startswith((_WORKER, _PEERS))}
     return [
         ServerLoad(
             label=label,

@@ -27,6 +27,7 @@ from gradstream.api.jobs import Config
 from gradstream.api.statuses import AttemptStatus
 from gradstream.events import EventKind
 from gradstream.process.exits import GOOD, ExitReason
+from gradstream.process.order import label
 from gradstream.progress.process_summary import ProcessSummaries
 from gradstream.spec import JobSpec
 
@@ -48,7 +49,7 @@ def overview(session: Session, job_id: UUID) -> Overview:
         best=loads.best(found, spec, job.started_at),
         speed=_speed(job, spec, live, processes),
         seconds=axis.seconds,
-        workers=loads.workers(here, axis, live.slow, _recovering(job, processes)),
+        workers=loads.workers(here, axis, live.slow, _recovering(job, processes), _nodes_of_peers(job, spec, processes)),
         servers=loads.servers(here, live.figures.loads()),
         ledger=loads.ledger(found.ledger),
     )
@@ -63,6 +64,20 @@ def _recovering(job: JobRow, processes: Sequence[ProcessRow]) -> dict[int, float
         for row, then in pairwise(row for row in rows if row.rank == rank):
             if row.ended_at and then.started_at:
                 found[rank] = found.get(rank, 0.0) + max(0.0, (then.started_at - row.ended_at).total_seconds())
+    return found
+
+
+def _nodes_of_peers(job: JobRow, spec: JobSpec, processes: Sequence[ProcessRow]) -> dict[str, str]:
+    """Return the node of each process of a group by its label, if groups are on several machines."""
+    roles, found = spec.roles, dict[str, str]()
+    if roles.worker.group.machines == 1:
+        return found
+    each = roles.worker.group.on_one_machine.peers
+    for row in sorted(processes, key=lambda row: row.incarnation):
+        worker = roles.worker_of(row.role, row.rank)
+        if row.attempt == job.attempt and worker is not None:
+            first = each * roles.machine_of(row.role, row.rank)
+            found |= {f"{label('worker', worker)}/{first + number}": row.node for number in range(each)}
     return found
 
 

@@ -46,7 +46,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Respawn:
-    """Start the next incarnation of a process."""
+    """Start the next incarnation of a process, and of those of its group on other machines."""
 
     process: UUID
     label: str
@@ -133,7 +133,7 @@ def _stopping(now: Situation) -> Step | None:
 
 
 def _after_failures(now: Situation, plane_there: bool) -> Step | None:
-    failed = sort_failures(process for process in now.processes if process.failed)
+    failed = sort_failures(now.failures)
     if failed and failed[0].reason in FAILS_THE_JOB:
         return Fail(str(failed[0].reason), f"{failed[0].label}: {failed[0].message}", failed[0].id)
     if not plane_there and now.attempt_status is not AttemptStatus.PREPARING and not now.all_ended:
@@ -151,6 +151,8 @@ def _after_failures(now: Situation, plane_there: bool) -> Step | None:
             if process.uncharged > MAX_UNCHARGED and process.reason != ExitReason.RESTARTED:
                 lost = f"It was lost {process.uncharged} times, and not by the job's fault"
                 return Fail(str(process.reason), f"{said} {lost}; something is wrong with the platform.", process.id)
+            if not all(each.ended for each in now.group_of(process)):
+                continue  # their nodes end them: see `backend.nodes.orders`
             return Respawn(process.id, process.label, said, charged)
         return _restart(now, str(process.reason), said, process)
     return None

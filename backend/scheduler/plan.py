@@ -155,7 +155,7 @@ def _shards(session: Session, spec: JobSpec, size: SizeFrom | None, places: Sequ
     if count != "auto":
         message = f"roles.server.count: {count}.{_balance(shard_count.largest_share(spec, largest), count)}"
         return PlannedShards(count=count, message=message, sure=True)
-    workers = Counter(each.node_id for each in places if each.role == "worker")
+    workers = Counter(each.node_id for each in places if each.role in ("worker", "peers"))
     if size is None or not workers:
         return PlannedShards(count=1, message="auto: begins with 1, and settles it when the model's size is known.", sure=False)
     choice = shard_count.choose(spec, ITEM * size.size.parameters, situation.hosts(session, workers), largest)
@@ -200,7 +200,12 @@ def _local_share(spec: JobSpec, places: Sequence[Place]) -> float | None:
 def _nodes(session: Session, spec: JobSpec, size: Size, places: Sequence[Place]) -> list[NodeMemory]:
     """Each machine that would be used, and each GPU, which one process has for itself."""
     memory = forecast.memory(spec, size)
-    of = {"worker": memory.worker, "server": memory.server // max(1, spec.roles.server.shards), "evaluator": memory.evaluator}
+    of = {
+        "worker": memory.worker,
+        "peers": memory.machine or 0,
+        "server": memory.server // max(1, spec.roles.server.shards),
+        "evaluator": memory.evaluator,
+    }
     split = {"worker": forecast.worker_on_gpu, "server": forecast.shard_on_gpu}
     rows = {node.id: node for node in nodes.all_nodes(session)}
     needed: Counter[UUID] = Counter()
@@ -220,7 +225,7 @@ def _nodes(session: Session, spec: JobSpec, size: Size, places: Sequence[Place])
 
 
 def _on_machines(session: Session, spec: JobSpec, size: Size | None, places: Sequence[Place]) -> list[JobWarning]:
-    workers = Counter(each.node_id for each in places if each.role == "worker" and each.gpu is None)
+    workers = Counter(each.node_id for each in places if each.role in ("worker", "peers") and each.gpu is None)
     found = [
         warning
         for row in nodes.all_nodes(session)

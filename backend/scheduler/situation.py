@@ -102,6 +102,21 @@ class Situation:
     def is_training(self) -> bool:
         return any(process.role == "worker" and process.running for process in self.processes)
 
+    def group_of(self, process: PlacedProcess) -> list[PlacedProcess]:
+        """Return the processes of a worker whose group is on several machines; else this process alone."""
+        worker = self.spec.roles.worker_of(process.role, process.rank)
+        if worker is None:
+            return [process]
+        return [each for each in self.processes if self.spec.roles.worker_of(each.role, each.rank) == worker]
+
+    @property
+    def failures(self) -> list[PlacedProcess]:
+        """Those that failed, but for peers whose lead has done its work: they are not needed any more."""
+        return [each for each in self.processes if each.failed and not (each.role == "peers" and self._is_done(each))]
+
+    def _is_done(self, peers: PlacedProcess) -> bool:
+        return any(each.role == "worker" and each.ended and not each.failed for each in self.group_of(peers))
+
     @property
     def all_ended(self) -> bool:
         return all(process.ended for process in self.processes)
@@ -160,7 +175,7 @@ def _choice(session: Session, job: JobRow, rows: Sequence[ProcessRow]) -> shard_
         return shard_count.ShardCount(1, "1 shard: there was a checkpoint of one before the model's size was known.")
     figures = Folded.model_validate(job.progress).figures
     nbytes = figures.center_bytes
-    workers = Counter(row.node_id for row in rows if row.role == "worker")
+    workers = Counter(row.node_id for row in rows if row.role in ("worker", "peers"))
     if nbytes is None or job.progress.get("attempt") != job.attempt or not workers:
         return None
     return shard_count.choose(spec, nbytes, hosts(session, workers), figures.largest_share)

@@ -19,7 +19,7 @@ from backend.hints import Hints
 from backend.jobs import feed, lifecycle
 from backend.jobs import repository as job_rows
 from backend.jobs.lifecycle import End
-from backend.jobs.models import JobRow
+from backend.jobs.models import JobRow, ProcessRow
 from backend.jobs.states import switch
 from backend.logs import service as logs
 from backend.metrics import ingest
@@ -44,7 +44,7 @@ from backend.scheduler.decide import (
     decide,
 )
 from backend.scheduler.placing import queue
-from backend.scheduler.placing.placement import place_again
+from backend.scheduler.placing.placement import Place, place_again, place_group_again
 from backend.scheduler.situation import SHARDED, Situation, load
 from gradstream.api.statuses import AttemptStatus, JobStatus
 from gradstream.center.ledger import Account
@@ -114,7 +114,8 @@ class Steps:
         with self.platform.database.transaction() as session:
             process = job_rows.process(session, step.process)
         if process is not None:
-            plane.post_leave(redis, j, process.rank, process.incarnation, "lost")
+            worker = situation.spec.roles.worker_of(process.role, process.rank)
+            plane.post_leave(redis, j, process.rank if worker is None else worker, process.incarnation, "lost")
 
     def _write(self, session: Session, job: JobRow, step: Step, accounts: dict[int, Account]) -> None:
         match step:
@@ -153,17 +154,19 @@ class Steps:
         assert process is not None, "it is part of the situation"
         if not try_lock(session, PLACES):
             return
-        spec = load(session, job).spec
-        where = place_again(process.role, process.rank, spec, queue.free_machines(session), process.node_id)
-        if where is None:
-            self._note_waiting(session, job, f"{step.label} waits for a machine with free capacity; the others continue.")
+        rows, places = self._places_again(session, job, process)
+        if not places:
+            what = "a machine" if len(rows) == 1 else f"{len(rows)} machines"
+            self._note_waiting(session, job, f"{step.label} waits for {what} with free capacity; the others continue.")
             return
-        process.replaced, process.seq = True, feed.take(session, job)
+        for row in rows:
+            row.replaced, row.seq = True, feed.take(session, job)
         job.retries_used += step.charged
         job.reason, job.message = None, "All processes run."
-        queue.add_process(session, job, where, process.incarnation + 1)
-        ended = _refer(session, job, step.message)
-        message = f"{ended} It restarts on {where.node}; the others continue."
+        for where in places:
+            queue.add_process(session, job, where, process.incarnation + 1)
+        ended, nodes = _refer(session, job, step.message), " and ".join(where.node for where in places)
+        message = f"{ended} {'It' if len(rows) == 1 else 'Its group'} restarts on {nodes}; the others continue."
         feed.record(
             session,
             job,
@@ -174,6 +177,17 @@ class Steps:
         )
         feed.changed(session, job)
         queue.hint_nodes(session, self.hints, job)
+
+    def _places_again(self, session: Session, job: JobRow, process: ProcessRow) -> tuple[list[ProcessRow], list[Place]]:
+        """Return the processes that start again with this one, and their next places; no places: they do not fit anywhere."""
+        spec, machines = load(session, job).spec, queue.free_machines(session)
+        worker = spec.roles.worker_of(process.role, process.rank)
+        if worker is None or spec.roles.worker.group.machines == 1:
+            place = place_again(process.role, process.rank, spec, machines, process.node_id)
+            return [process], [place] if place else []
+        live = [row for row in job_rows.processes(session, job.id, job.attempt) if not row.replaced]
+        rows = [row for row in live if spec.roles.worker_of(row.role, row.rank) == worker]
+        return rows, place_group_again(worker, spec, machines, {row.node_id for row in rows})
 
     def _note_waiting(self, session: Session, job: JobRow, message: str) -> None:
         if job.message != message:

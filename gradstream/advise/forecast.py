@@ -21,6 +21,8 @@ from gradstream.spec.cadence import HOLD_AT
 
 ITEM = 4
 """Bytes of a parameter in nearly all models."""
+_THETAS_OF_MACHINE = 2
+"""Vectors on a machine beside that of a group's lead: theta as it is used, and as it comes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,7 @@ def memory(spec: JobSpec, size: Size) -> Memory:
     """At most: theta, a gradient, what is pushed and what was pulled; and what belongs to the job's choices."""
     by_server, role = spec.strategy.descends == "server", spec.roles.worker
     residual = spec.codec.lossy and spec.strategy.pushes == "direction"
-    kept, more_threads, group = 0 if by_server else _kept(spec.optimizer), role.hogwild - 1, role.group
+    kept, more_threads, group = 0 if by_server else _kept(spec.optimizer), role.hogwild - 1, role.group.on_one_machine
     gradients = gradient_memory(group, size, spec.accumulate)
     travel = 2 + residual + spec.pipeline
     threads = more_threads * (1 + kept)  # each has gradients of its own
@@ -111,13 +113,16 @@ def memory(spec: JobSpec, size: Size) -> Memory:
     worker += more_threads * narrow + group.peers * each_narrow
     if spec.roles.serverless:
         worker += math.ceil(server * vector / spec.shards)  # of worker 0, where it holds the only one
-    lead = peer = None
-    if group.peers > 1:
+    lead = peer = machine = None
+    if role.group.machines > 1:
+        worker += vector  # the gradient of another machine
+        machine = math.ceil((_THETAS_OF_MACHINE + gradients.all(group.peers)) * vector) + group.peers * each_narrow
+    if role.group.peers > 1:
         own, of_optimizer = gradients.each * vector + each_narrow, kept * vector / (group.peers if group.fsdp > 1 else 1)
         lead = math.ceil(own + of_optimizer + travel * vector)
         peer = math.ceil(own + (of_optimizer if group.fsdp > 1 else 0))
     shards = 0 if spec.roles.serverless else server * vector
-    return Memory(worker=worker, lead=lead, peer=peer, server=shards, evaluator=2 * vector + narrow)
+    return Memory(worker=worker, lead=lead, peer=peer, machine=machine, server=shards, evaluator=2 * vector + narrow)
 
 
 def _server_vectors(spec: JobSpec) -> int:

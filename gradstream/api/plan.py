@@ -82,6 +82,9 @@ class Memory(BaseModel, frozen=True):
     peer: int | None = Field(
         description="Bytes that each other process of a group has to itself, as `peer/memory` measures it; null: there is no group"
     )
+    machine: int | None = Field(
+        description="Bytes of the processes of a group on each machine beside the lead's; null: a worker is on one machine"
+    )
     server: int = Field(description="Bytes of all shards together")
     evaluator: int
 

@@ -90,6 +90,7 @@ class PeerLoad(ApiModel):
 
     number: int = Field(description="0: the lead, which speaks with the servers")
     label: str = Field(examples=["worker-0/1"])
+    node: str | None = Field(None, description="Name of its machine, if the group is on several; null: it is on one")
     at: datetime | None = Field(description="Time of its last report")
     compute: float | None = Field(
         description="Share of its worker's compute time for which it computed; in the rest it waited for the others"

@@ -1,4 +1,5 @@
-"""Groups: several processes of one machine that are one worker together.
+"""Groups: several processes that are one worker together.
 
-To the center, the gate, the scheduler and a checkpoint, a group is one process: its lead, which has the other peers as children.
+To the center, the gate and a checkpoint, a group is one process: its lead, which has the other peers of its machine as children.
+`gradstream.group.machines` has groups over several machines.
 """

@@ -38,9 +38,12 @@ class PeerWaits(NamedTuple):
 class GroupModel:
     """The model as all processes of a group know it, and the memory that they share. Made before they are forked."""
 
-    def __init__(self, code: UserCode, flat: FlatModel, mesh: PeerMesh) -> None:
-        """Raises: UserError, InvalidWorkload: a group cannot train this model."""
-        self.flat, self.mesh = flat, mesh
+    def __init__(self, code: UserCode, flat: FlatModel, mesh: PeerMesh, first_replicate: int = 0) -> None:
+        """`mesh`: of the processes on this machine. `first_replicate`: number of their first replicate in the whole group.
+        Raises: UserError, InvalidWorkload: a group cannot train this model."""
+        self.flat, self.mesh, self.first_replicate = flat, mesh, first_replicate
+        self.first_peer = mesh.number_of(PeerPlace(first_replicate, 0, 0, 0))
+        """Number of the first process here in the whole group."""
         self.blocks = code.blocks(flat.model) if mesh.stages > 1 else []
         with blaming("blocks()"):
             sizes = [sum(p.numel() for p in block.parameters()) for block in self.blocks]
@@ -80,6 +83,6 @@ def _pipeline(model: GroupModel, ends: PlacePipes, place: PeerPlace, seed: int, 
         NeighbourPipe(end, waits.receive_from(mesh.number_of(place._replace(stage=stage)))) if end else None
         for end, stage in ((ends.before, place.stage - 1), (ends.after, place.stage + 1))
     ]
-    own_seed = seed_of(seed, "pipeline", place.replicate * mesh.fsdp + place.fsdp)
+    own_seed = seed_of(seed, "pipeline", (model.first_replicate + place.replicate) * mesh.fsdp + place.fsdp)
     stage = Stage(model.blocks, place.stage, mesh.stages)
     return PipelineStage(stage, place.stage, mesh.stages, neighbours[0], neighbours[1], own_seed)

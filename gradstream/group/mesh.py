@@ -1,4 +1,4 @@
-"""The mesh of a group: the place of each peer along every axis.
+"""The mesh of a group: the place of each peer along every axis, and its share of a mini-batch.
 
     peer = ((replicate * m + fsdp) * p + stage) * t + tensor      with m along fsdp, p stages and t along tensor
 
@@ -7,9 +7,11 @@ So the lead is the first along all axes. An axis works between the peers that di
 
 from __future__ import annotations
 
-from itertools import product
+from collections.abc import Sequence
+from itertools import pairwise, product
 from typing import NamedTuple
 
+from gradstream.model.parts import MicroBatch
 from gradstream.spec.roles import WorkerGroup
 
 
@@ -44,3 +46,18 @@ class PeerMesh(NamedTuple):
     def number_of(self, place: PeerPlace) -> int:
         """Return the number of the peer at this place."""
         return ((place.replicate * self.fsdp + place.fsdp) * self.stages + place.stage) * self.tensor + place.tensor
+
+
+def shares_of(shares: Sequence[MicroBatch], mesh: PeerMesh) -> list[tuple[list[MicroBatch], int]]:
+    """Return the parts of a mini-batch that each peer computes, and how many its replicate has: peers along fsdp take them in turn,
+    and all others along stages and tensor have the same."""
+    of_replicates = share_out(shares, mesh.replicate)
+    return [
+        (of_replicates[place.replicate][place.fsdp :: mesh.fsdp], len(of_replicates[place.replicate])) for place in mesh.places()
+    ]
+
+
+def share_out(shares: Sequence[MicroBatch], count: int) -> list[list[MicroBatch]]:
+    """Return the parts of a mini-batch that each replicate computes, in order. With fewer parts than replicates, some have none."""
+    ends = [-(-len(shares) * number // count) for number in range(count + 1)]
+    return [list(shares[start:end]) for start, end in pairwise(ends)]

@@ -29,8 +29,8 @@ from gradstream.group.requests import (
     LoadState,
     MakeOptimizer,
     MakeStep,
+    PeerRequest,
     PeerUse,
-    Request,
     TakeBuffers,
     TakeState,
     TakeUse,
@@ -79,9 +79,13 @@ class PeerProblem(ModelProblem):
         self._process = become(self._model, self._pipes, place, self._seed, waits)
         self._train_step = partial(self._process.train_step, self._flat.model)
 
+    def name_of(self, number: int) -> int:
+        """Return the number of this peer in the whole group, which may have others on other machines."""
+        return self._model.first_peer + number
+
     def stream_of(self, number: int) -> int:
         """Return the number of the random numbers of a peer: those along tensor draw alike."""
-        return number // self._model.mesh.tensor
+        return self.name_of(number) // self._model.mesh.tensor
 
     def train(self, request: Train) -> Trained:
         """Leave the gradient of these parts. Raises: UserError."""
@@ -128,7 +132,7 @@ class PeerProblem(ModelProblem):
         computed, self._computed = self._computed, 0.0
         return PeerUse(computed, time.process_time(), self._memory_taken.read())
 
-    def answer(self, request: Request) -> Any:
+    def answer(self, request: PeerRequest) -> Any:
         """Do what the lead asks. Raises: UserError."""
         match request:
             case Train():
@@ -163,7 +167,7 @@ class Failed(Exception):
 
 class PeerName(NamedTuple):
     number: int
-    """From 1: the lead is peer 0."""
+    """On this machine, from 1: the process that has forked it is 0."""
     label: str
     """Name of its worker."""
     rank: int
@@ -178,7 +182,7 @@ def serve(peer: PeerName, problem: PeerProblem, spec: JobSpec, pipe: Connection,
     """The course of a peer: it answers one request after the other until its lead has ended. `begin`: directs its output."""
     die_with_parent(lead, signal.SIGKILL)
     begin()
-    name_process(f"{peer.label}/{peer.number}", spec.name)
+    name_process(f"{peer.label}/{problem.name_of(peer.number)}", spec.name)
     torch.set_num_threads(spec.roles.worker.threads)
     if stream := problem.stream_of(peer.number):  # else this process goes on with a copy of the lead's
         randomness.seed(seed_of(spec.seed, f"peer {stream} of worker", peer.rank))
@@ -189,7 +193,7 @@ def serve(peer: PeerName, problem: PeerProblem, spec: JobSpec, pipe: Connection,
                 request = tensor_pipe.receive(pipe)
             except (EOFError, ConnectionError):
                 return
-            _answer(peer, problem, request, pipe)
+            _answer(problem.name_of(peer.number), problem, request, pipe)
             problem.answered += 1
 
 
@@ -200,11 +204,16 @@ def _watched(peer: PeerName, problem: PeerProblem, spec: JobSpec) -> AbstractCon
     return step_watchdog(peer.folder, timeout, lambda: problem.answered, waits=lambda: problem.is_waiting, dump=peer.dump)
 
 
-def _answer(peer: PeerName, problem: PeerProblem, request: Request, pipe: Connection) -> None:
+def _answer(name: int, problem: PeerProblem, request: PeerRequest, pipe: Connection) -> None:
     try:
         answer = problem.answer(request)
     except BaseException as error:  # user code may raise anything, and even call sys.exit()
-        part, cause = (str(error), error.__cause__ or error) if isinstance(error, UserError) else (None, error)
-        tensor_pipe.send_error(pipe, Failed(part, tensor_pipe.portable(cause, f"in peer {peer.number}")))
+        send_failure(pipe, error, name)
     else:
         tensor_pipe.send(pipe, answer)
+
+
+def send_failure(pipe: Connection, error: BaseException, name: int) -> None:
+    """Let the lead raise the error that is being handled. `name`: number of the peer that raised it."""
+    part, cause = (str(error), error.__cause__ or error) if isinstance(error, UserError) else (None, error)
+    tensor_pipe.send_error(pipe, Failed(part, tensor_pipe.portable(cause, f"in peer {name}")))

@@ -9,7 +9,7 @@ import select
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from multiprocessing import connection
 from multiprocessing.connection import Connection
@@ -18,7 +18,7 @@ from typing import Any
 
 from gradstream.errors import GradstreamError
 from gradstream.group.peer import Failed, PeerName, PeerProblem, serve
-from gradstream.group.requests import Request
+from gradstream.group.requests import EndMachine, Request
 from gradstream.input import tensor_pipe
 from gradstream.process import exits
 from gradstream.process.exits import EXIT_CODES, ExitReason, UserError
@@ -52,8 +52,12 @@ class PeerHung(PeerLost):
     """It has ended by itself, as its user code did not return from a step."""
 
 
+class MachineLost(PeerLost):
+    """The connection to the group's processes on another machine broke."""
+
+
 class Peers:
-    """The processes of a group beside its lead."""
+    """The processes of a group beside its lead. On another machine than the lead's: beside the first one there."""
 
     def __init__(
         self,
@@ -64,15 +68,16 @@ class Peers:
         rank: int,
         folder: Path | None = None,
     ) -> None:
-        """Fork them. `count`: processes of the group, with its lead. `problem`: each peer gets it with its own copy of all memory
-        but that of a `GroupMemory`.
+        """Fork them. `count`: processes of the group on this machine, with this one. `problem`: each peer gets it with its own copy
+        of all memory but that of a `GroupMemory`.
 
         Call it in the main thread, since they end with the thread that forked them, and before torch has computed with several
         threads here: a child cannot use those. Raises: OSError."""
         context = multiprocessing.get_context("fork")
         self.count = count
-        """Processes of the group, with its lead."""
-        self._label, self._folder, self._pipes, self._processes = label, folder, list[Connection](), list[Any]()
+        """Processes of the group on this machine, with this one."""
+        self._label, self._folder, self._name_of = label, folder, problem.name_of
+        self._pipes, self._processes = dict[int, Connection](), list[Any]()
         self._timeout = spec.roles.worker.step_timeout
         self._dumps = [StackDump(folder) if folder and self._timeout else None for _ in range(1, count)]
         self._output = LabelledOutput()
@@ -84,7 +89,7 @@ class Peers:
         """Spent waiting for peers within steps, since it was last set to 0."""
         for number in range(1, count):
             here, there = context.Pipe()
-            ends = self._output.add(f"[peer {number}] ")
+            ends = self._output.add(f"[peer {self._name_of(number)}] ")
             begin = partial(self._output.begin_child, ends)
             args = PeerName(number, label, rank, folder, self._dumps[number - 1]), problem, spec, there, os.getpid(), begin
             process = context.Process(target=serve, args=args, name=f"peer-{number}", daemon=True)
@@ -92,22 +97,32 @@ class Peers:
             there.close()
             self._output.close_ends(ends)
             os.set_blocking(here.fileno(), False)  # so that a peer that is frozen does not block the lead without an end
-            self._pipes.append(here)
+            self._pipes[number] = here
             self._processes.append(process)
         self._output.start()
+
+    def join(self, number: int, pipe: Connection) -> None:
+        """Take in the first process of another machine, which answers for all of them there. `number`: its own in the group."""
+        os.set_blocking(pipe.fileno(), False)
+        self._pipes[number] = pipe
+
+    @property
+    def on_other_machines(self) -> list[int]:
+        """Numbers of the processes that answer for those of another machine, in their order."""
+        return [number for number in self._pipes if number >= self.count]
 
     def ask(self, number: int, request: Request) -> None:
         """Send a request to a peer, from 1. Waits while it takes some of it now and then. Raises: PeerLost."""
         try:
-            tensor_pipe.send(self._pipes[number - 1], request, partial(self._wait_for_peer, number))
+            tensor_pipe.send(self._pipes[number], request, partial(self._wait_for_peer, number))
             self._asked.add(number)
         except ConnectionError:
             raise self._lost(number) from None
 
     def ask_all(self, request: Request) -> list[Any]:
-        """Return the answers of all peers to one request, between steps: the wait is none of `wait_seconds`. Raises: as `ask` and
-        `answer`."""
-        waited, numbers = self.wait_seconds, range(1, len(self._pipes) + 1)
+        """Return the answers of all peers, and of other machines, to one request, between steps: the wait is none of
+        `wait_seconds`. Raises: as `ask` and `answer`."""
+        waited, numbers = self.wait_seconds, list(self._pipes)
         for number in numbers:
             self.ask(number, request)
         answers = [self.answer(number) for number in numbers]
@@ -143,7 +158,7 @@ class Peers:
 
     def _take_early(self, began: float, pipe: Connection | int | None = None) -> bool:
         """Wait for an answer of any peer, or until something is in `pipe`, which it returns. Raises: PeerLost; UserError."""
-        pipes = {self._pipes[number - 1]: number for number in self._asked}
+        pipes = {self._pipes[number]: number for number in self._asked}
         with self._waiting():
             ready = connection.wait([*pipes, *([] if pipe is None else [pipe])], _LOOK_INTERVAL)
         if not ready:
@@ -165,7 +180,7 @@ class Peers:
     def _take(self, number: int) -> None:
         self._asked.discard(number)
         try:
-            self._early[number] = tensor_pipe.receive(self._pipes[number - 1], partial(self._wait_for_peer, number))
+            self._early[number] = tensor_pipe.receive(self._pipes[number], partial(self._wait_for_peer, number))
         except (EOFError, ConnectionError):
             raise self._lost(number) from None
         except Failed as failed:
@@ -182,40 +197,44 @@ class Peers:
         for waited in range(_FROZEN_LOOK, _FROZEN_AFTER + 1, _FROZEN_LOOK):
             if ready.poll(1000 * _FROZEN_LOOK):
                 return
-            log.warning("waiting for peer %d of %s to %s for %d s", number, self._label, does, waited)
-        raise PeerLost(
-            f"peer {number} of {self._label} is frozen: for {_FROZEN_AFTER} s it did not {does}; with it the whole worker ends"
-        )
+            log.warning("waiting for %s of %s to %s for %d s", self._named([number]), self._label, does, waited)
+        named = f"{self._named([number])} of {self._label}"
+        raise PeerLost(f"{named} is frozen: for {_FROZEN_AFTER} s it did not {does}; with it the whole worker ends")
 
-    @staticmethod
-    def _named(numbers: Iterable[int]) -> str:
-        listed = ", ".join(map(str, sorted(numbers)))
+    def _named(self, numbers: Iterable[int]) -> str:
+        listed = ", ".join(map(str, sorted(map(self._name_of, numbers))))
         return f"peers {listed}" if "," in listed else f"peer {listed}" if listed else "the other peers"
 
     def _lost(self, number: int) -> PeerLost:
+        named = f"{self._named([number])} of {self._label}"
+        if number >= self.count:
+            return MachineLost(f"the connection to {named}, on another machine, broke, and with it the whole worker ends")
         process = self._processes[number - 1]
         process.join(_ENDS_WITHIN)
         code = process.exitcode
         if code == EXIT_CODES[ExitReason.HUNG] and self._folder:
             said = exits.read(self._folder, code)
             if said.reason is ExitReason.HUNG:
-                return PeerHung(f"peer {number} of {self._label}: {said.message}")
+                return PeerHung(f"{named}: {said.message}")
         if code == _ENDED_BY_FAULTHANDLER and (hung := self._without_threads(number)):
             return hung
         how = f"killed by signal {-code}" if code is not None and code < 0 else f"exit code {code}"
-        return PeerLost(f"peer {number} of {self._label} has ended ({how}), and with it the whole worker")
+        return PeerLost(f"{named} has ended ({how}), and with it the whole worker")
 
     def _without_threads(self, number: int) -> PeerHung | None:
         """Return the end of a peer whose user code let no other thread run, and so not its watchdog; None: it was another end."""
         dump, folder, timeout = self._dumps[number - 1], self._folder, self._timeout
         if not (dump and folder and timeout and (stacks := dump.read())):
             return None
-        sys.stderr.write("".join(f"[peer {number}] {line}" for line in stacks.splitlines(keepends=True)))
+        sys.stderr.write("".join(f"[{self._named([number])}] {line}" for line in stacks.splitlines(keepends=True)))
         said = describe_hang(dump.find_running(), folder, timeout, ", and let no other thread run")
-        return PeerHung(f"peer {number} of {self._label}: {said}")
+        return PeerHung(f"{self._named([number])} of {self._label}: {said}")
 
     def close(self) -> None:
-        """End them."""
+        """End them. Those on other machines end by themselves."""
+        for number in self.on_other_machines:
+            with suppress(OSError, PeerLost), self._pipes[number] as pipe:
+                tensor_pipe.send(pipe, EndMachine(), partial(self._wait_for_peer, number))
         for process in self._processes:
             process.kill()
         for process in self._processes:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import pairwise
+from itertools import chain
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +18,28 @@ from gradstream.group.check import check_together
 from gradstream.group.fsdp.optimizer import GroupOptimizer
 from gradstream.group.gradient_sum import GradientSum
 from gradstream.group.kinds import GroupModel, PeerWaits, become
-from gradstream.group.mesh import PeerMesh
+from gradstream.group.mesh import PeerMesh, share_out, shares_of
 from gradstream.group.peer import PeerProblem
 from gradstream.group.peers import Peers
 from gradstream.group.pipes import GroupPipes
-from gradstream.group.requests import LoadBuffers, LoadState, PeerUse, TakeBuffers, TakeState, TakeUse, Train, Trained
+from gradstream.group.requests import (
+    LoadBuffers,
+    LoadState,
+    LoadStates,
+    PeerUse,
+    TakeBuffers,
+    TakeState,
+    TakeUse,
+    Train,
+    Trained,
+    TrainOnMachine,
+)
 from gradstream.group.stages.homes import of_owners
 from gradstream.input.data import Batches
 from gradstream.input.prefetch import Prefetched
-from gradstream.model.computing.precision import loss_scale
+from gradstream.model.computing.precision import loss_scale, scaled
 from gradstream.model.flat_model import FlatModel
-from gradstream.model.parts import MicroBatch, Minibatch
+from gradstream.model.parts import Minibatch
 from gradstream.model.problem import ModelProblem, backward
 from gradstream.model.usercode import UserCode
 from gradstream.observations.histograms import Observations
@@ -45,9 +57,16 @@ class GroupProblem(ModelProblem):
     stays_in_place = True
 
     def __init__(
-        self, code: UserCode, flat: FlatModel, batches: Batches | Prefetched, spec: JobSpec, rows: object | None = None
+        self,
+        code: UserCode,
+        flat: FlatModel,
+        batches: Batches | Prefetched,
+        spec: JobSpec,
+        rows: object | None = None,
+        machine: int = 0,
     ) -> None:
-        """Raises: UserError; InvalidWorkload: a group cannot train this model."""
+        """`machine`: number of this one among those of the group. Raises: UserError; InvalidWorkload: a group cannot train this
+        model."""
         if rows is not None:
             raise InvalidWorkload(
                 "roles.worker.group: the model has embedding tables, whose rows one process of a worker looks up; remove group and "
@@ -55,8 +74,9 @@ class GroupProblem(ModelProblem):
             )
         super().__init__(code, flat, batches, spec.at_once)
         assert flat.is_inherited, "peers see theta: the model was made with shared_vector"
-        self._mesh = PeerMesh.of(spec.roles.worker.group)
-        self._model = GroupModel(code, flat, self._mesh)
+        group = spec.roles.worker.group
+        self._machines, self._mesh = group.machines, PeerMesh.of(group.on_one_machine)
+        self._model = GroupModel(code, flat, self._mesh, machine * self._mesh.replicate)
         self._sum = GradientSum(flat, self._mesh, self._model.memory, self._model.homes)
         self._peers: Peers | None = None
         self._checked = self._mesh.stages == self._mesh.tensor == 1
@@ -67,16 +87,21 @@ class GroupProblem(ModelProblem):
         """The last gradient was not finite in float16. See `Overflows`."""
 
     def start_peers(self, spec: JobSpec, label: str, rank: int, folder: Path | None = None) -> None:
-        """Fork the other peers. `label`, `rank`, `folder`: of the worker. See `Peers`. Raises: OSError."""
+        """Fork the other peers of this machine. `label`, `rank`, `folder`: of the worker. See `Peers`. Raises: OSError."""
         pipes, seed = GroupPipes(self._mesh), seed_of(spec.seed, "stages of worker", rank)
         problem = PeerProblem(self._code, self._batches, self._model, pipes, seed)
-        self._peers = peers = Peers(problem, spec.roles.worker.group.peers, spec, label, rank, folder)
+        self._peers = peers = Peers(problem, len(self._mesh.places()), spec, label, rank, folder)
         waits = PeerWaits(lambda number: partial(peers.receive, number=number), peers.wait_for)
         self.process = become(self._model, pipes, self._mesh.places()[0], seed, waits)
         self._train_step = partial(self.process.train_step, self._flat.model)
         if not self._mesh.only_replicates:
             self._flat.gradient = self._model.memory.sums[0]
         torch.set_num_threads(spec.roles.worker.threads)
+
+    def join_machines(self, pipes: Sequence[Connection]) -> None:
+        """Compute with the processes of the other machines, too. `pipes`: to a `MachineProblem` on each, in their order."""
+        for machine, pipe in enumerate(pipes, 1):
+            self._others.join(machine * self._others.count, pipe)
 
     @property
     def waits_for_peers(self) -> bool:
@@ -96,7 +121,9 @@ class GroupProblem(ModelProblem):
 
     def take_peer_uses(self) -> list[PeerUse]:
         """Return the use of each peer but the lead since the last call. Raises: PeerLost."""
-        return self._others.ask_all(TakeUse())
+        answers = self._others.ask_all(TakeUse())
+        here = self._others.count - 1
+        return [*answers[:here], *chain.from_iterable(answers[here:])]
 
     @property
     def _others(self) -> Peers:
@@ -107,31 +134,43 @@ class GroupProblem(ModelProblem):
         if not self._checked:
             check_together(self.process, self._others, self._mesh, taken.shares[0].batch, self._code)
             self._checked = True
-        own, working = self._ask_to_train(taken)
-        loss = self._step(own, self._backward())
+        scale = self.scale.value if self.scale else None
+        here, *elsewhere = share_out(taken.shares, self._machines)
+        away = [each for each in zip(self._others.on_other_machines, elsewhere, strict=True) if each[1]]
+        for number, shares in away:
+            self._others.ask(number, TrainOnMachine(taken.position, self._pass, shares, scale, self._flat.theta))
+        total, loss = self._sum_here(taken._replace(shares=here), scale)
+        for number, _ in away:
+            trained, gradient = self._others.answer(number)
+            self._note(trained)
+            total += gradient
+            loss += trained.loss
+        return Gradient(self._finished(total), loss, taken.examples)
+
+    def _sum_here(self, taken: Minibatch, scale: float | None) -> tuple[Tensor, float]:
+        """Return the sum of the gradients of all processes on this machine, and their loss. `scale`: on the loss in float16."""
+        own, working = self._ask_to_train(taken, scale)
+        loss = self._step(own, backward if scale is None else scaled(backward, scale))
         self._wait_for_push()
         self._sum.begin()
         self._sum.note(0, self.process.leave())
         for number in working:
-            trained = self._take_answer(number)
+            trained: Trained = self._others.answer(number)
+            self._note(trained)
             loss += trained.loss
             self._sum.note(number, trained.left)
-        return Gradient(self._finished(self._sum.finish()), loss, taken.examples)
+        return self._sum.finish(), loss
 
-    def _ask_to_train(self, taken: Minibatch) -> tuple[Minibatch, list[int]]:
+    def _ask_to_train(self, taken: Minibatch, scale: float | None) -> tuple[Minibatch, list[int]]:
         """Let the other peers train their parts of a mini-batch. Returns the lead's, and the peers that have some."""
         own, *others = shares_of(taken.shares, self._mesh)
         working = [number for number, (shares, _) in enumerate(others, 1) if shares]
-        scale = self.scale.value if self.scale else None
         for number in working:
             shares, parts = others[number - 1]
             self._others.ask(number, Train(taken.position, self._pass, shares, scale, parts))
         shares, parts = own
         self.process.begin(taken.position, parts)
         return taken._replace(shares=shares), working
-
-    def _backward(self) -> Callable[[Tensor], None]:
-        return self.scale.scaling(backward) if self.scale else backward
 
     def _finished(self, gradient: Tensor) -> Tensor:
         """Return the gradient of the mini-batch where it is sent from, if it is pushed as it is. The sum says whether a peer has
@@ -144,15 +183,13 @@ class GroupProblem(ModelProblem):
             self._flat.gradient.copy_(gradient)
         return self._flat.gradient
 
-    def _take_answer(self, number: int) -> Trained:
-        trained: Trained = self._others.answer(number)
+    def _note(self, trained: Trained) -> None:
         if trained.observed:
             self._observed.add(Observations.unpack(trained.observed))
         if trained.logged:
             self.logged.merge(trained.logged)
         if trained.media:
             self.media.merge(trained.media)
-        return trained
 
     def loss_of(self, taken: Minibatch) -> float:
         return self.gradient_of(taken).loss
@@ -173,10 +210,9 @@ class GroupProblem(ModelProblem):
 
     def buffers(self) -> Buffers | None:
         """Return each buffer as the stage has it that computes it: the mean over the others. See `mean_of`."""
-        own = self._flat.buffers()
-        if own is None:
+        found = self._ask_in_order(TakeBuffers(), self._flat.buffers())
+        if found[0] is None:
             return None
-        found = [own, *self._ask_others(TakeBuffers())]
         if owners := self._model.owners:
             stages = self._mesh.stages
             found = [of_owners(found[start : start + stages], owners) for start in range(0, len(found), stages)]
@@ -188,7 +224,8 @@ class GroupProblem(ModelProblem):
 
     def state(self) -> dict[str, Any]:
         """The state for a checkpoint. With stages, buffers stand in it once, so that a group of another shape can take them."""
-        state = {**super().state(), "peers": self._ask_others(TakeState())}
+        own, *others = self._ask_in_order(TakeState(), super().state())
+        state = {**own, "peers": others}
         if self._mesh.stages > 1:
             buffers = self.buffers()
             state = {**state, "buffers": tuple(buffers) if buffers else None, "peers": without_buffers(state["peers"])}
@@ -201,16 +238,27 @@ class GroupProblem(ModelProblem):
             self.scale.load(state["loss_scale"])
         own, others = {"rng": state["rng"], "buffers": state["buffers"]}, state.get("peers", ())
         states = [own, *(without_buffers(others) if self._mesh.stages > 1 else others)]
+        self._load_others(states)
+        for number in self._others.on_other_machines:
+            begin, count = (each // self._mesh.tensor for each in (number, self._others.count))
+            self._others.ask(number, LoadStates(states[begin : begin + count]))
+            self._others.answer(number)
+
+    def _load_others(self, states: Sequence[dict[str, Any]]) -> None:
+        """Load states into the other peers of this machine. The first one is that of this process."""
         for number in range(1, min(self._others.count, len(states) * self._mesh.tensor)):
             self._others.ask(number, LoadState(states[number // self._mesh.tensor]))
             self._others.answer(number)
 
-    def _ask_others(self, request: TakeBuffers | TakeState) -> list[Any]:
-        """Return the answers of the peers that have not the lead's state: of the first one along tensor, as these are alike."""
+    def _ask_in_order(self, request: TakeBuffers | TakeState, own: Any) -> list[Any]:
+        """Return one's own answer, and those of the peers that have another state: of the first one along tensor, as these are
+        alike, and of all that other machines return."""
         numbers = range(self._mesh.tensor, self._others.count, self._mesh.tensor)
-        for number in numbers:
+        elsewhere = self._others.on_other_machines
+        for number in (*numbers, *elsewhere):
             self._others.ask(number, request)
-        return [self._others.answer(number) for number in numbers]
+        answers = [self._others.answer(number) for number in numbers]
+        return [own, *answers, *chain.from_iterable(self._others.answer(number) for number in elsewhere)]
 
 
 def mean_of(found: Sequence[Buffers]) -> Buffers:
@@ -221,18 +269,3 @@ def mean_of(found: Sequence[Buffers]) -> Buffers:
 
 def without_buffers(states: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{**state, "buffers": None} for state in states]
-
-
-def shares_of(shares: Sequence[MicroBatch], mesh: PeerMesh) -> list[tuple[list[MicroBatch], int]]:
-    """Return the parts of a mini-batch that each peer computes, and how many its replicate has: peers along fsdp take them in turn,
-    and all others along stages and tensor have the same."""
-    of_replicates = share_out(shares, mesh.replicate)
-    return [
-        (of_replicates[place.replicate][place.fsdp :: mesh.fsdp], len(of_replicates[place.replicate])) for place in mesh.places()
-    ]
-
-
-def share_out(shares: Sequence[MicroBatch], count: int) -> list[list[MicroBatch]]:
-    """Return the parts of a mini-batch that each replicate computes, in order. With fewer parts than replicates, some have none."""
-    ends = [-(-len(shares) * number // count) for number in range(count + 1)]
-    return [list(shares[start:end]) for start, end in pairwise(ends)]

@@ -33,8 +33,18 @@ class Check(NamedTuple):
     part: Any
 
 
+class TrainOnMachine(NamedTuple):
+    """Train these parts of a mini-batch at `theta` with all processes of another machine. The answer: a `TrainedOnMachine`."""
+
+    position: int
+    epoch: int
+    shares: list[MicroBatch]
+    scale: float | None
+    theta: Tensor
+
+
 class TakeBuffers(NamedTuple):
-    """Return the model's buffers."""
+    """Return the model's buffers. Another machine: a list, of its processes along all axes but tensor."""
 
 
 class LoadBuffers(NamedTuple):
@@ -43,15 +53,21 @@ class LoadBuffers(NamedTuple):
 
 
 class TakeState(NamedTuple):
-    """Return the state for a checkpoint."""
+    """Return the state for a checkpoint. Another machine: a list, as for buffers."""
 
 
 class LoadState(NamedTuple):
     state: dict[str, Any]
 
 
+class LoadStates(NamedTuple):
+    """As another machine has returned them, or fewer."""
+
+    states: list[dict[str, Any]]
+
+
 class TakeUse(NamedTuple):
-    """Return the `PeerUse` since the last such request."""
+    """Return the `PeerUse` since the last such request. Another machine: a list, of its processes."""
 
 
 class MakeOptimizer(NamedTuple):
@@ -82,7 +98,13 @@ class CallOptimizer(NamedTuple):
     arguments: tuple[Any, ...] = ()
 
 
-Request = Train | Check | TakeBuffers | LoadBuffers | TakeState | LoadState | TakeUse | MakeOptimizer | MakeStep | CallOptimizer
+class EndMachine(NamedTuple):
+    """End, as the lead has trained to its end, or ends. Only for the processes of another machine."""
+
+
+PeerRequest = Train | Check | TakeBuffers | LoadBuffers | TakeState | LoadState | TakeUse | MakeOptimizer | MakeStep | CallOptimizer
+MachineRequest = TrainOnMachine | TakeBuffers | LoadBuffers | TakeState | LoadStates | TakeUse | EndMachine
+Request = PeerRequest | MachineRequest
 
 
 class PeerUse(NamedTuple):
@@ -115,3 +137,11 @@ class Trained(NamedTuple):
     left: Left = Left(())
     media: Sequence[Pending] = ()
     """The images, tables and others that the workload has logged."""
+
+
+class TrainedOnMachine(NamedTuple):
+    """The answer of another machine."""
+
+    trained: Trained
+    gradient: Tensor
+    """The sum over its processes, shape (size,)."""

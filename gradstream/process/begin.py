@@ -110,7 +110,7 @@ def _redirect(folder: Path) -> None:
 
 def _settle(order: ProcessOrder, folder: Path) -> None:
     runs_user_code = order.role != "server"
-    threads = order.spec.roles.worker.threads if order.role == "worker" else 1
+    threads = order.spec.roles.worker.threads if order.role in ("worker", "peers") else 1
     environment = kept_environment(os.environ) | dict.fromkeys(_THREADS, str(threads))
     os.environ.clear()
     os.environ["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"  # so that an index means the same here as in the agent's inventory
@@ -128,7 +128,7 @@ def _settle(order: ProcessOrder, folder: Path) -> None:
     if sys.platform == "linux":
         Path("/proc/self/oom_score_adj").write_text(_KILL_ME_FIRST)
         _keep_freed_memory()
-        if order.role == "worker":
+        if order.role in ("worker", "peers"):
             _yield_to_others()
     faulthandler.enable(2)  # a crash in native code names the line of Python in the log
     _seed(order)
@@ -174,7 +174,8 @@ def _seed(order: ProcessOrder) -> None:
     import numpy
     import torch
 
-    seed = seed_of(order.spec.seed, order.role, order.rank)
+    role = "worker" if order.role == "peers" else order.role  # they build the model of their worker
+    seed = seed_of(order.spec.seed, role, order.worker)
     random.seed(seed)
     numpy.random.seed(seed)
     torch.manual_seed(seed)

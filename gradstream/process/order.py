@@ -11,11 +11,12 @@ from pydantic import BaseModel
 from gradstream.bundle.commit.origin import CodeOrigin
 from gradstream.spec import JobSpec
 
-Role = Literal["server", "worker", "evaluator"]
+Role = Literal["server", "worker", "peers", "evaluator"]
 
 ENTRYPOINTS: dict[Role, str] = {
     "server": "ps_node.__main__:main",
     "worker": "worker_node.__main__:main",
+    "peers": "worker_node.group.peers:main",
     "evaluator": "worker_node.evaluator:main",
 }
 """Where each role begins: `main(order, folder) -> exit code`. By name, since programs may not import one another."""
@@ -80,7 +81,7 @@ class ProcessOrder(BaseModel, frozen=True):
     """Attempts of a job count from 1; one is one run of the whole job."""
     role: Role
     rank: int
-    """Worker or shard number from 0; the evaluator's is -1."""
+    """Worker or shard number from 0; the evaluator's is -1. Peers: see `Roles.worker_of`."""
     incarnation: int = 0
     """Counts the respawns of this rank within the attempt."""
     spec: JobSpec
@@ -103,6 +104,17 @@ class ProcessOrder(BaseModel, frozen=True):
     @property
     def label(self) -> str:
         return label(self.role, self.rank)
+
+    @property
+    def worker(self) -> int:
+        """Rank of the worker that this process is, or to whose group it belongs; its own rank if it is neither."""
+        found = self.spec.roles.worker_of(self.role, self.rank)
+        return self.rank if found is None else found
+
+    @property
+    def machine(self) -> int:
+        """Number of its machine among those of its worker; 0: that of the group's lead."""
+        return self.spec.roles.machine_of(self.role, self.rank)
 
     @property
     def full_label(self) -> str:

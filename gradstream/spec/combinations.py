@@ -133,6 +133,7 @@ def _check_hogwild(spec: JobSpec) -> None:
 def _check_group(spec: JobSpec) -> None:
     """Refuse what the processes of a group cannot do together."""
     peers, place = spec.roles.worker.group.peers, "roles.worker.group"
+    _check_machines(spec, f"{place}.machines")
     if peers == 1:
         return
     if spec.roles.worker.device == "cuda":
@@ -148,6 +149,19 @@ def _check_group(spec: JobSpec) -> None:
         raise ValueError(f"{place}.tensor: torch compiles a module as a whole, and tensor splits it; remove compile")
     if stages > 1:
         _check_stages(spec, stages, f"{place}.stages")
+
+
+def _check_machines(spec: JobSpec, place: str) -> None:
+    group = spec.roles.worker.group
+    if group.replicate % group.machines:
+        raise ValueError(
+            f"{place}: {group.machines} machines need as many whole replicates each, and replicate is {group.replicate}; set "
+            f"roles.worker.group.replicate: {group.machines * -(-group.replicate // group.machines)}"
+        )
+    if group.machines > 1 and spec.roles.serverless:
+        raise ValueError(f"{place}: workers without servers are on one machine each; set roles.server.count: 1, or remove machines")
+    if group.machines > 1 and spec.network == "platform":
+        raise ValueError(f"{place}: network: platform keeps machines from each other; set network: internet, or remove machines")
 
 
 def _check_stages(spec: JobSpec, stages: int, place: str) -> None:

@@ -261,6 +261,13 @@ class JobSpec(SpecPart, frozen=True):
         """This job with `roles.server.collective: auto` resolved."""
         return self._with_server(collective=collective)
 
+    def on_one_machine(self) -> JobSpec:
+        """This job with the group of each worker on one machine."""
+        worker = self.roles.worker
+        group = worker.group.model_copy(update={"machines": 1})
+        roles = self.roles.model_copy(update={"worker": worker.model_copy(update={"group": group})})
+        return self.model_copy(update={"roles": roles})
+
     def _with_server(self, **changed: Any) -> JobSpec:
         server = self.roles.server.model_copy(update=changed)
         return self.model_copy(update={"roles": self.roles.model_copy(update={"server": server})})

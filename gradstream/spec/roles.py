@@ -49,9 +49,7 @@ class WorkerGroup(SpecPart, frozen=True):
     """The processes that are one worker together. In a job file: `group: 2`, or in full `group: {replicate: 2}`,
     `group: {fsdp: 2}`, `group: {stages: 2}` or `group: {tensor: 2}`."""
 
-    replicate: int = Field(
-        1, ge=1, le=64, description="Processes that compute parts of each mini-batch, at the same parameters, on one machine"
-    )
+    replicate: int = Field(1, ge=1, le=64, description="Processes that compute parts of each mini-batch, at the same parameters")
     fsdp: int = Field(
         1,
         ge=1,
@@ -74,6 +72,13 @@ class WorkerGroup(SpecPart, frozen=True):
         description="Processes that compute each mini-batch together: linear layers are split, and each process computes some "
         "outputs or adds up some inputs (tensor parallelism)",
     )
+    machines: int = Field(
+        1,
+        ge=1,
+        le=64,
+        description="Machines of each worker: `replicate` is divided among them, and fsdp, stages and tensor stay within one. The "
+        "first machine sends the others their parameters and examples for each mini-batch",
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -89,6 +94,11 @@ class WorkerGroup(SpecPart, frozen=True):
     def parts(self) -> int:
         """Parts of a mini-batch that are computed at the same time, each by other processes."""
         return self.replicate * self.fsdp
+
+    @property
+    def on_one_machine(self) -> WorkerGroup:
+        """The part of the group on each of its machines, as a group."""
+        return self.model_copy(update={"replicate": self.replicate // self.machines, "machines": 1})
 
 
 class WorkerRole(SpecPart, frozen=True):
@@ -121,8 +131,8 @@ class WorkerRole(SpecPart, frozen=True):
 
     @property
     def cores(self) -> int:
-        """CPU cores that a worker keeps busy."""
-        return self.threads * self.hogwild * self.group.peers
+        """CPU cores that a worker keeps busy on each of its machines."""
+        return self.threads * self.hogwild * self.group.on_one_machine.peers
 
     @property
     def effective_device(self) -> Literal["auto", "cpu", "cuda"]:
@@ -140,3 +150,14 @@ class Roles(SpecPart, frozen=True):
     def serverless(self) -> bool:
         """True if there are no servers: the workers hold the shards, see `JobSpec.shards`."""
         return self.server.count == 0
+
+    def worker_of(self, role: str, rank: int) -> int | None:
+        """Return the rank of the worker that a process is, or to whose group it belongs; None: neither. Peers on other machines are
+        ranked by their worker, then by their machine."""
+        if role == "peers":
+            return rank // (self.worker.group.machines - 1)
+        return rank if role == "worker" else None
+
+    def machine_of(self, role: str, rank: int) -> int:
+        """Return the number of a process's machine among those of its worker; 0: the first one."""
+        return 1 + rank % (self.worker.group.machines - 1) if role == "peers" else 0

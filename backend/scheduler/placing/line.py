@@ -48,7 +48,7 @@ class QueueLine:
     def _plan(self, spec: Placeable, shard_takes: int) -> tuple[Place, ...] | Shortage:
         worker, server = spec.roles.worker, spec.roles.server
         kinds = spec.network, worker.effective_device, server.device, server.collective, spec.spreads
-        key = kinds, worker.count, server.count, shard_takes
+        key = kinds, worker.count, worker.group.machines, server.count, shard_takes
         if key not in self._plans:
             self._plans[key] = place(spec, self._machines, shard_takes)
         return self._plans[key]

@@ -53,6 +53,11 @@ class Machine:
         return [gpu for gpu in gpus if self.gpu_memory.get(gpu, needed) >= needed]
 
 
+def groups_fit(groups: int, machines_each: int, slots: Sequence[int]) -> bool:
+    """Return whether each of these groups can have a slot on as many different machines. `slots`: of each machine."""
+    return sum(min(count, groups) for count in slots) >= groups * machines_each
+
+
 def suitable_machines(spec: Placeable, machines: Sequence[Machine]) -> Sequence[Machine]:
     """Return the machines that offer the isolation which the job takes."""
     return [machine for machine in machines if machine.isolates_network] if spec.network == "platform" else machines

@@ -1,19 +1,20 @@
 """Placement of the processes of a job: all of them, or none. Pure: jobs and free places in, plans or shortages out.
 
-A worker takes one slot, and one GPU if it computes on one. Servers and the evaluator run beside the workers: they take no
-slot, and lie on the machines that have workers, so that a small job stays on one machine. A server whose device is `cuda` takes a
+A worker takes one slot, and one GPU if it computes on one. If its group is on several machines, it takes one slot on each. Servers
+and the evaluator run beside the workers: they take no slot, and lie on the machines that have workers, so that a small job stays on
+one machine. A server whose device is `cuda` takes a
 GPU, too; with `auto` it gets one that the workers leave over beside it. Where it is known how much a shard takes on a GPU, one
 that has less is none for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 from uuid import UUID
 
-from backend.scheduler.placing.machines import Machine, Placeable, open_machines, suitable_machines
+from backend.scheduler.placing.machines import Machine, Placeable, groups_fit, open_machines, suitable_machines
 from backend.scheduler.placing.shortages import Shortage, find_shortage, shortage_on_one_machine, shortage_without_network
 from gradstream.process.order import Role
 from gradstream.spec import JobSpec
@@ -37,6 +38,8 @@ def place(spec: Placeable, machines: Sequence[Machine], shard_takes: int = 0) ->
         return short
     machines = suitable_machines(spec, machines)
     ordered = sorted(open_machines(machines), key=lambda m: _preference(m, spec))
+    if spec.roles.worker.group.machines > 1:
+        ordered = [machine for machine in ordered if not machine.cuts_network]
     if spec.roles.serverless:
         return _without_servers(spec, ordered)
     if spec.roles.server.device != "cuda":
@@ -46,7 +49,7 @@ def place(spec: Placeable, machines: Sequence[Machine], shard_takes: int = 0) ->
     for count in range(1, len(ordered) + 1):
         servers = _servers_on_gpus(spec, ordered[:count], shard_takes)
         workers = _workers(spec, without_places(ordered[:count], servers))
-        if len(servers) == spec.roles.server.shards and len(workers) == spec.roles.worker.count:
+        if len(servers) == spec.roles.server.shards and _are_all(workers, spec):
             return (*servers, *workers, _evaluator(workers))
     return _shortage_of_both(spec, ordered, shard_takes)
 
@@ -58,9 +61,9 @@ def _without_servers(spec: Placeable, machines: Sequence[Machine]) -> tuple[Plac
     choices = [[machine] for machine in machines] + ([connected] if spec.spreads else [])
     for choice in choices:
         workers = _workers(spec, choice)
-        if len(workers) == spec.roles.worker.count:
+        if _are_all(workers, spec):
             return (*workers, _evaluator(workers))
-    fits = any(len(_workers(spec, [_empty(machine) for machine in choice])) == spec.roles.worker.count for choice in choices)
+    fits = any(_are_all(_workers(spec, [_empty(machine) for machine in choice]), spec) for choice in choices)
     return shortage_without_network(spec, fits=fits) if spec.spreads else shortage_on_one_machine(spec, fits=fits)
 
 
@@ -76,7 +79,9 @@ def _empty(machine: Machine) -> Machine:
 
 
 def _workers(spec: Placeable, machines: Sequence[Machine]) -> list[Place]:
-    """Place as many workers as fit, and fill each machine before the next one."""
+    """Place as many workers as fit, and fill each machine before the next one. Groups over several machines: see `_groups`."""
+    if spec.roles.worker.group.machines > 1:
+        return _groups(spec, machines)
     count, device = spec.roles.worker.count, spec.roles.worker.effective_device
     places: list[Place] = []
     for machine in machines:
@@ -88,9 +93,33 @@ def _workers(spec: Placeable, machines: Sequence[Machine]) -> list[Place]:
     return places
 
 
+def _groups(spec: Placeable, machines: Sequence[Machine]) -> list[Place]:
+    """Place all workers, or none. Each has a slot on several machines, on the first of which is its lead. The fewest machines are
+    used, and of these the ones with the most free slots first, so that the last workers still find different ones."""
+    count, each = spec.roles.worker.count, spec.roles.worker.group.machines
+    for used in range(each, len(machines) + 1):
+        if groups_fit(count, each, [len(machine.free_slots) for machine in machines[:used]]):
+            break
+    else:
+        return []
+    left = {machine.id: list(machine.free_slots) for machine in machines[:used]}
+    places: list[Place] = []
+    for worker in range(count):
+        chosen = sorted(machines[:used], key=lambda machine: -len(left[machine.id]))[:each]
+        for number, machine in enumerate(chosen):
+            rank = worker * (each - 1) + number - 1 if number else worker
+            slot = left[machine.id].pop(0)
+            places.append(Place("peers" if number else "worker", rank, machine.id, machine.name, slot))
+    return sorted(places, key=lambda place: place.role == "peers")
+
+
+def _are_all(workers: Sequence[Place], spec: Placeable) -> bool:
+    return sum(each.role == "worker" for each in workers) == spec.roles.worker.count
+
+
 def _servers(spec: Placeable, machines: Sequence[Machine], workers: Sequence[Place], takes: int) -> list[Place]:
     """Spread over the workers' machines."""
-    hosts = list(dict.fromkeys((worker.node_id, worker.node) for worker in workers))
+    hosts = list(dict.fromkeys((worker.node_id, worker.node) for worker in workers if worker.role == "worker"))
     left = {machine.id: machine.large_enough(machine.free_gpus, takes) for machine in without_places(machines, workers)}
     places = []
     for k in range(spec.roles.server.shards):
@@ -159,6 +188,16 @@ def place_again(role: Role, rank: int, spec: JobSpec, machines: Sequence[Machine
     return Place(role, rank, host.id, host.name)
 
 
+def place_group_again(worker: int, spec: JobSpec, machines: Sequence[Machine], before: Collection[UUID]) -> list[Place]:
+    """Place a group over several machines anew, on those where it was if it still fits there; empty: it fits nowhere."""
+    hosts = [machine for machine in open_machines(suitable_machines(spec, machines)) if not machine.cuts_network]
+    alone = spec.model_copy(update={"roles": _one_worker(spec)})
+    others = spec.roles.worker.group.machines - 1
+    ordered = sorted(hosts, key=lambda machine: (machine.id not in before, -len(machine.free_slots), machine.name))
+    places = _groups(alone, [machine for machine in ordered if machine.free_slots])
+    return [replace(each, rank=worker * others + each.rank if each.role == "peers" else worker) for each in places]
+
+
 def _one_worker(spec: JobSpec) -> object:
     """Return roles of one worker, and of a server that needs no GPU: the servers of a running job have theirs."""
     server = spec.roles.server.model_copy(update={"device": "cpu"})
@@ -170,6 +209,6 @@ def _shortage_of_both(spec: Placeable, machines: Sequence[Machine], takes: int) 
     empty = [_empty(machine) for machine in machines]
     servers = _servers_on_gpus(spec, empty, takes)
     all_there = len(servers) == spec.roles.server.shards
-    fits = all_there and len(_workers(spec, without_places(empty, servers))) == spec.roles.worker.count
+    fits = all_there and _are_all(_workers(spec, without_places(empty, servers)), spec)
     what = "GPUs with free slots on the same machine for its workers, and GPUs for its shards (roles.server.device: cuda)"
     return Shortage("no_gpu", f"Waits for {what}.") if fits else Shortage("too_large", f"Needs {what}; there are not enough.")

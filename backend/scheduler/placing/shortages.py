@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from backend.scheduler.placing.machines import Machine, Placeable, open_machines, suitable_machines
+from backend.scheduler.placing.machines import Machine, Placeable, groups_fit, open_machines, suitable_machines
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,9 @@ def find_shortage(spec: Placeable, connected: Sequence[Machine], shard_takes: in
     left_out += [f"those in trouble ({', '.join(machine.name for machine in troubled)})"] if troubled else []
     beside = f", {' and '.join(left_out)} not counted" if left_out else ""
     workers = spec.roles.worker.count
-    if spec.roles.worker.device == "cuda":
+    if spec.roles.worker.group.machines > 1:
+        short = _slots_of_groups(spec, machines, beside)
+    elif spec.roles.worker.device == "cuda":
         gpus = sum(min(m.gpus, m.slots) for m in machines)
         free = sum(min(len(m.free_gpus), len(m.free_slots)) for m in machines)
         short = _compared(workers, gpus, free, "GPU", "no_gpu", beside)
@@ -51,6 +53,23 @@ def find_shortage(spec: Placeable, connected: Sequence[Machine], shard_takes: in
     if short is None and spec.roles.server.device == "cuda":
         short = _large_gpus(spec, machines, shard_takes, beside) or _gpus_of_servers(spec, machines, beside)
     return short
+
+
+def _slots_of_groups(spec: Placeable, machines: Sequence[Machine], beside: str) -> Shortage | None:
+    """Return the shortage of slots for workers that each have several machines; None: there are enough."""
+    workers, each = spec.roles.worker.count, spec.roles.worker.group.machines
+    connected = [machine for machine in machines if not machine.cuts_network]
+    if groups_fit(workers, each, [len(machine.free_slots) for machine in connected]):
+        return None
+    why = f"on {each} machines that let jobs use their network, for its {_count(workers, 'worker')} (roles.worker.group.machines)"
+    slots = _count(workers, "slot")
+    if groups_fit(workers, each, [machine.slots for machine in connected]):
+        return Shortage("no_capacity", f"Waits for {slots.replace('slot', 'free slot')} each {why}{beside}.")
+    message = (
+        f"Needs {slots} each {why}, and the {_count(len(connected), 'connected machine')} of this kind have too few{beside}. Start "
+        "agents on more machines, with --job-network internet, or set roles.worker.group.machines: 1."
+    )
+    return Shortage("too_large", message)
 
 
 def shortage_on_one_machine(spec: Placeable, *, fits: bool) -> Shortage:

@@ -4727,6 +4727,7 @@ export interface components {
              *         "device": "auto",
              *         "group": {
              *           "fsdp": 1,
+             *           "machines": 1,
              *           "replicate": 1,
              *           "stages": 1,
              *           "tensor": 1
@@ -5704,6 +5705,11 @@ export interface components {
              */
             peer: number | null;
             /**
+             * Machine
+             * @description Bytes of the processes of a group on each machine beside the lead's; null: a worker is on one machine
+             */
+            machine: number | null;
+            /**
              * Server
              * @description Bytes of all shards together
              */
@@ -6065,7 +6071,7 @@ export interface components {
              * Role
              * @description Role of the process that would use the GPU
              */
-            role: ("server" | "worker" | "evaluator") | null;
+            role: ("server" | "worker" | "peers" | "evaluator") | null;
             /**
              * Needed
              * @description Bytes of all processes planned there
@@ -6276,6 +6282,11 @@ export interface components {
              */
             label: string;
             /**
+             * Node
+             * @description Name of its machine, if the group is on several; null: it is on one
+             */
+            node?: string | null;
+            /**
              * At
              * @description Time of its last report
              */
@@ -6376,7 +6387,7 @@ export interface components {
              * Role
              * @enum {string}
              */
-            role: "server" | "worker" | "evaluator";
+            role: "server" | "worker" | "peers" | "evaluator";
             /**
              * Rank
              * @description Worker or shard number from 0; -1: the evaluator
@@ -6597,7 +6608,7 @@ export interface components {
              * Role
              * @enum {string}
              */
-            role: "server" | "worker" | "evaluator";
+            role: "server" | "worker" | "peers" | "evaluator";
             /**
              * Rank
              * @description Worker or shard number from 0; -1: the evaluator
@@ -6684,7 +6695,7 @@ export interface components {
              * Role
              * @enum {string}
              */
-            role: "server" | "worker" | "evaluator";
+            role: "server" | "worker" | "peers" | "evaluator";
             /** Rank */
             rank: number;
             /**
@@ -7205,6 +7216,7 @@ export interface components {
              *       "hogwild": 1,
              *       "group": {
              *         "fsdp": 1,
+             *         "machines": 1,
              *         "replicate": 1,
              *         "stages": 1,
              *         "tensor": 1
@@ -9049,7 +9061,7 @@ export interface components {
         WorkerGroup: {
             /**
              * Replicate
-             * @description Processes that compute parts of each mini-batch, at the same parameters, on one machine
+             * @description Processes that compute parts of each mini-batch, at the same parameters
              * @default 1
              */
             replicate: number;
@@ -9071,6 +9083,12 @@ export interface components {
              * @default 1
              */
             tensor: number;
+            /**
+             * Machines
+             * @description Machines of each worker: `replicate` is divided among them, and fsdp, stages and tensor stay within one. The first machine sends the others their parameters and examples for each mini-batch
+             * @default 1
+             */
+            machines: number;
         };
         /**
          * WorkerLoad
@@ -9204,7 +9222,8 @@ export interface components {
              *       "replicate": 1,
              *       "fsdp": 1,
              *       "stages": 1,
-             *       "tensor": 1
+             *       "tensor": 1,
+             *       "machines": 1
              *     }
              */
             group: components["schemas"]["WorkerGroup"];
@@ -12563,7 +12582,7 @@ export interface operations {
         parameters: {
             query?: {
                 process?: string | null;
-                role?: ("server" | "worker" | "evaluator") | null;
+                role?: ("server" | "worker" | "peers" | "evaluator") | null;
                 rank?: number | null;
                 /** @description Only entries after this `seq` */
                 after?: number;
@@ -12657,7 +12676,7 @@ export interface operations {
     downloadLogs: {
         parameters: {
             query?: {
-                role?: ("server" | "worker" | "evaluator") | null;
+                role?: ("server" | "worker" | "peers" | "evaluator") | null;
                 rank?: number | null;
             };
             header?: never;

@@ -93,7 +93,8 @@ def _of_size(plan: Plan, spec: JobSpec) -> Iterator[tuple[str, str]]:
         if memory.peer is None or memory.lead is None
         else f" in all its processes ({size(memory.lead)} of its lead alone, {size(memory.peer)} of each other one alone)"
     )
-    vectors = f"{size(memory.worker)} of a worker{peer}{beside}"
+    machine = "" if memory.machine is None else f", {size(memory.machine)} of its group on each other machine"
+    vectors = f"{size(memory.worker)} of a worker{peer}{machine}{beside}"
     yield "memory", f"{vectors}, for vectors alone: activations, data and PyTorch come on top"
     for each in plan.nodes:
         if each.gpu is not None:

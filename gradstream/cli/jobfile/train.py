@@ -39,6 +39,9 @@ def command(
     spec, where = given.spec(overrides), given.folder
     warn(spec)
     note_no_exports(spec, "gradstream train")
+    if spec.roles.worker.group.machines > 1:
+        talk("note: roles.worker.group.machines: gradstream train runs each group on this machine; gradstream submit spreads it")
+        spec = spec.on_one_machine()
     for warning in too_many_threads(spec, "this machine", spec.roles.worker.count, os.cpu_count() or 1):
         talk(f"warning: {warning.pointer}: {warning.text}", "yellow")
     given.check_code(spec, overrides, sent=False)

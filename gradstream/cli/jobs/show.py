@@ -173,7 +173,7 @@ def _groups(groups: list[GroupLoad]) -> None:
         rows = [
             (
                 peer.label,
-                "lead" if peer.number == 0 else "",
+                " ".join(filter(None, ("lead" if peer.number == 0 else "", f"on {peer.node}" if peer.node else ""))),
                 "" if peer.compute is None else f"{peer.compute:.0%}",
                 "" if peer.cpu is None else number(peer.cpu),
                 "" if peer.memory is None else size(peer.memory),

@@ -73,7 +73,7 @@ class LocalAttempt:
     ) -> None:
         """`code`: the folder of the user's code. `folder`: gets a folder for each process, and `store/`. `redis` administers the
         data plane at `plane_url`."""
-        self.spec, self._code, self._folder = spec, code, folder.resolve()
+        self.spec, self._code, self._folder = spec.on_one_machine(), code, folder.resolve()
         self._zygote, self._redis = zygote, redis
         self._job, self.number, self._resume, self._origin = job_id or uuid4(), number, resume, origin
         self.j = plane_id(self._job, number)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from ipaddress import ip_address
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from redis import Redis
@@ -24,21 +25,35 @@ from gradstream.wire.redis.client import retry
 
 _POLL_INTERVAL = 0.02
 """Seconds between two looks for what another worker writes."""
-_REMEDY = "or set roles.server.count: 1"
 _BOOT_ID, _NETWORK = Path("/proc/sys/kernel/random/boot_id"), Path("/proc/self/ns/net")
+
+
+class MeetingFor(NamedTuple):
+    """The reason for a meeting, for errors."""
+
+    setting: str
+    """The key of the job file that wants it."""
+    does: str
+    """A sentence on its use of the processes."""
+    remedy: str
+    """The change of the job file that does without it."""
+
+
+GLOO = MeetingFor("roles.server.collective", "gloo connects the workers", "set roles.server.count: 1")
 
 
 class RedisStore(Store):
     """The store by which gloo's processes find each other. Its waits end with the attempt."""
 
-    def __init__(self, redis: Redis, j: str, look: Callable[[float], None]) -> None:
+    def __init__(self, redis: Redis, j: str, look: Callable[[float], None], prefix: str = "") -> None:
         """`look(seconds)` is called once in each `LOOK_INTERVAL`, with the time waited so far. It raises when the attempt is
-        over."""
+        over. `prefix`: of all its keys, which tells this meeting from others of the attempt."""
         super().__init__()
-        self._redis, self._j, self._look = redis, j, look
+        self._redis, self._j, self._look, self._prefix = redis, j, look, prefix
 
     def set(self, key: str, value: str | bytes) -> None:
-        retry(lambda: self._redis.set(keys.meeting(self._j, key), value), what="telling the other workers where this one is")
+        name = keys.meeting(self._j, self._prefix + key)
+        retry(lambda: self._redis.set(name, value), what="telling the other processes where this one is")
 
     def get(self, key: str) -> bytes:
         """Return the value once there is one. Raises: what `look` raises."""
@@ -58,15 +73,16 @@ class RedisStore(Store):
         return all(self._find(name) is not None for name in names)
 
     def _find(self, key: str) -> bytes | None:
-        found: bytes | None = retry(lambda: self._redis.get(keys.meeting(self._j, key)), what="looking for the other workers")  # type: ignore[assignment]
+        name = keys.meeting(self._j, self._prefix + key)
+        found: bytes | None = retry(lambda: self._redis.get(name), what="looking for the other processes")  # type: ignore[assignment]
         return found
 
 
-def meet(store: RedisStore, plane: PlaneAccess, rank: int, count: int) -> str:
-    """Wait until every worker is there, and return the address at which the others reach this one.
+def meet(store: RedisStore, plane: PlaneAccess, rank: int, count: int, reason: MeetingFor = GLOO) -> str:
+    """Wait until each of `count` processes is there, and return the address at which the others reach this one.
 
     Raises: UserError: they cannot reach it. PlaneLost: the attempt is over."""
-    mine = _address_towards_plane(plane)
+    mine = _address_towards_plane(plane, reason)
     store.set(f"worker-{rank}", f"{host_id()} {mine}")
     found = [store.get(f"worker-{other}").decode().split() for other in range(count)]
     if not ip_address(mine).is_loopback or len({host for host, _ in found}) == 1:
@@ -74,10 +90,10 @@ def meet(store: RedisStore, plane: PlaneAccess, rank: int, count: int) -> str:
     elsewhere = [address for _, address in found if not ip_address(address).is_loopback]
     if not elsewhere:
         raise UserError(
-            "roles.server.collective: each machine of this job reaches the data plane at a loopback address, so no worker knows "
-            f"where the others are; give them an address of the data plane that all machines have, {_REMEDY}"
+            f"{reason.setting}: each machine of this job reaches the data plane at a loopback address, so no worker knows where "
+            f"the others are; give them an address of the data plane that all machines have, or {reason.remedy}"
         )
-    return _address_towards(elsewhere[0], 1)
+    return _address_towards(elsewhere[0], 1, reason)
 
 
 def host_id() -> str:
@@ -86,12 +102,14 @@ def host_id() -> str:
     return f"{machine}-{_NETWORK.stat().st_ino if _NETWORK.exists() else 0}"
 
 
-def _address_towards_plane(plane: PlaneAccess) -> str:
+def _address_towards_plane(plane: PlaneAccess, reason: MeetingFor) -> str:
     where = urlsplit(plane.url)
-    return "127.0.0.1" if where.scheme == "unix" or not where.hostname else _address_towards(where.hostname, where.port or 6379)
+    if where.scheme == "unix" or not where.hostname:
+        return "127.0.0.1"
+    return _address_towards(where.hostname, where.port or 6379, reason)
 
 
-def _address_towards(host: str, port: int) -> str:
+def _address_towards(host: str, port: int, reason: MeetingFor) -> str:
     """Return the address of this machine on its way to another. Sends nothing. Raises: UserError: there is no way."""
     family, kind, _, _, target = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0]
     try:
@@ -100,6 +118,6 @@ def _address_towards(host: str, port: int) -> str:
             address: str = unsent.getsockname()[0]
     except OSError as error:
         raise UserError(
-            f"roles.server.collective: gloo connects the workers, and {host} is out of reach: {error}; free the way, {_REMEDY}"
+            f"{reason.setting}: {reason.does}, and {host} is out of reach: {error}; free the way, or {reason.remedy}"
         ) from None
     return address

@@ -13,7 +13,7 @@ Redis Cluster: all small keys of an attempt lie together, and each shard's vecto
 | gs:{J:k}:f:<r>.<i>.<n> | rows of message n                      | shard k             | worker r.i, after use             |
 | gs:{J}:pos             | hash: shard -> last handled log id     | shards              | -                                 |
 | gs:{J}:ledger          | hash: rank -> outcomes of its pushes   | shard 0             | -                                 |
-| gs:{J}:meet:<name>     | where a worker is, for the others      | worker, without servers | -                             |
+| gs:{J}:meet:<name>     | where a process is, for the others     | workers without servers, groups | -                     |
 | gs:{J}:metrics         | batches, idempotent by (source, batch) | every process       | ingest, after its commit          |
 
 The log is made by the control plane. Workers and evaluators write their own entries, the agent the `leave` of a process that

@@ -2,31 +2,39 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import psutil
 import pytest
+import torch
 
 from gradstream.group.fsdp import buckets
+from gradstream.group.machines.machine_problem import MachineProblem
 from gradstream.group.memory import shared_vector
+from gradstream.group.peers import PeerLost
 from gradstream.group.problem import GroupProblem
 from gradstream.input.data import Batches
 from gradstream.model.flat_model import FlatModel
 from gradstream.model.usercode import UserCode
+from gradstream.process.exits import UserError
+from gradstream.process.naming import name_process
 from gradstream.spec import JobSpec
 from tests.nets import CPU
-from tests.support import eventually
+from tests.support import TIMEOUT, eventually
 
 GroupProblems = Callable[[JobSpec, int], GroupProblem]
 
 
 def kill_peer(name: str) -> None:
-    """Kill a child of this process by its name, such as `worker-0/2`, which it takes when it begins."""
+    """Kill a descendant of this process by its name, such as `worker-0/2`, which it takes when it begins."""
 
     def found() -> list[psutil.Process]:
-        return [each for each in psutil.Process().children() if f"gradstream {name} of " in " ".join(each.cmdline())]
+        return [each for each in psutil.Process().children(recursive=True) if f"gradstream {name} of " in " ".join(each.cmdline())]
 
     [victim] = eventually(found, f"the process {name}")
     victim.send_signal(signal.SIGKILL)
@@ -60,3 +68,52 @@ def grouped() -> Iterator[GroupProblems]:
     yield make
     for problem in made:
         problem.close()
+
+
+def serve_machine(spec: JobSpec, rank: int, machine: int, ends: Sequence[tuple[Connection, Connection]]) -> None:
+    """The course of the first process of another machine. `ends`: the lead's, and those of each machine."""
+    for number, (of_lead, of_machine) in enumerate(ends, 1):
+        of_lead.close()
+        if number != machine:
+            of_machine.close()
+    name_process(f"machine-{machine}", spec.name)
+    torch.set_num_threads(1)
+    code = UserCode(spec)
+    batches = Batches(code.dataset("train"), spec, rank, code.batching)
+    flat = FlatModel(code.model(), CPU, make_theta=shared_vector)
+    problem = MachineProblem(code, flat, batches, spec, machine=machine)
+    try:
+        problem.start_peers(spec, f"worker-{rank}", rank)
+        problem.draw_own_numbers(spec.seed, rank)
+        with suppress(PeerLost, UserError):
+            problem.serve(ends[machine - 1][1])
+    finally:
+        problem.close()
+
+
+@pytest.fixture
+def spread() -> Iterator[GroupProblems]:
+    """Makes the problem of a worker whose group is on several machines: processes that share no memory, and talk over pipes."""
+    made: list[GroupProblem] = []
+    machines: list[multiprocessing.Process] = []
+
+    def make(spec: JobSpec, rank: int) -> GroupProblem:
+        ends = [multiprocessing.Pipe() for _ in range(1, spec.roles.worker.group.machines)]
+        context = multiprocessing.get_context("fork")
+        for machine in range(1, len(ends) + 1):
+            process = context.Process(target=serve_machine, args=(spec, rank, machine, ends), name=f"machine-{machine}")
+            process.start()
+            machines.append(process)  # type: ignore[arg-type]
+        for _, of_machine in ends:
+            of_machine.close()
+        problem = make_group(spec, rank)
+        problem.join_machines([of_lead for of_lead, _ in ends])
+        made.append(problem)
+        return problem
+
+    yield make
+    for problem in made:
+        problem.close()
+    for process in machines:
+        process.join(TIMEOUT)
+        assert process.exitcode is not None, f"{process.name} goes on"

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from gradstream import sim
-from gradstream.group.problem import share_out
+from gradstream.group.mesh import share_out
 from gradstream.input.data import Batches
 from gradstream.model.computing.scaled import problem_of
 from gradstream.model.flat_model import FlatModel

@@ -11,9 +11,8 @@ from torch import Tensor, nn
 
 from gradstream import sim
 from gradstream.group.fsdp.optimizer import GroupOptimizer
-from gradstream.group.mesh import PeerMesh
+from gradstream.group.mesh import PeerMesh, shares_of
 from gradstream.group.peers import PeerLost
-from gradstream.group.problem import shares_of
 from gradstream.model.parts import MicroBatch
 from gradstream.spec import JobSpec
 from tests import nets

@@ -9,7 +9,7 @@ export interface EventFilter {
   text: string
 }
 
-const LABEL = /^(worker-\d+|server-\d+|evaluator)$/
+const LABEL = /^(worker-\d+|server-\d+|peers-\d+|evaluator)$/
 
 /** The process that an event is about, or that told of it. */
 export function processOf({ data, actor }: JobEvent): string | null {

@@ -52,7 +52,7 @@ export function mergeProcesses(before: readonly Process[], added: readonly Proce
   return [...known.values()].sort(inReadingOrder)
 }
 
-const ROLES = ["worker", "server", "evaluator"]
+const ROLES = ["worker", "peers", "server", "evaluator"]
 
 function inReadingOrder(a: Process, b: Process): number {
   return (

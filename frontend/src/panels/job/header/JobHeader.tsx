@@ -62,14 +62,15 @@ function Description({ job: { strategy, gate, shards, spec, user, created_at } }
 }
 
 function describeWorkers({ count, hogwild, group }: Job["spec"]["roles"]["worker"]): string {
-  const { replicate, fsdp, stages, tensor } = group
+  const { replicate, fsdp, stages, tensor, machines } = group
   const inside = [
     ...(stages > 1 ? [`${stages} stages`] : []),
     ...(tensor > 1 ? [`${tensor} tensor-parallel processes`] : []),
   ]
   const parts = replicate * fsdp
   const replicas = parts > 1 ? [`${parts} ${stages > 1 ? "pipelines" : tensor > 1 ? "replicates" : "processes"}`] : []
-  return [counted(count, "worker"), ...(hogwild > 1 ? [`${hogwild} threads`] : [...replicas, ...inside])].join(" of ")
+  const places = machines > 1 ? ` on ${machines} machines${count > 1 ? " each" : ""}` : ""
+  return [counted(count, "worker"), ...(hogwild > 1 ? [`${hogwild} threads`] : [...replicas, ...inside])].join(" of ") + places
 }
 
 /** Which model of another job it starts from, pinned when it was submitted. */

@@ -5,17 +5,18 @@ import { useLogFilter } from "@/hooks/job/useLogFilter"
 import { useTyped } from "@/hooks/useTyped"
 import { LEVELS } from "@/lib/logs/logFilter"
 
-const ROLES = ["worker", "server", "evaluator"]
+const ROLES = ["worker", "peers", "server", "evaluator"]
 const LEAST: Record<string, string> = { debug: "Debug and above", info: "Info and above", warning: "Warnings and errors", error: "Errors" }
 
 /** Selects the processes and the lines that are shown. */
 export function LogFilterBar({ error }: { error: string | null }) {
   const [{ role, rank, level, regex }, change] = useLogFilter()
   const { data } = useProcesses()
+  const roles = ROLES.filter((name) => name !== "peers" || data.some((process) => process.role === name))
   const ranks = [...new Set(data.filter((process) => process.rank >= 0 && (role === null || process.role === role)).map((process) => process.rank))].sort((a, b) => a - b)
   return (
     <Group gap="xs" px="md" pb="sm" align="flex-start">
-      <Select size="xs" w={130} aria-label="Role" placeholder="All roles" data={ROLES} value={role} onChange={(value) => change({ role: value, rank: null })} clearable />
+      <Select size="xs" w={130} aria-label="Role" placeholder="All roles" data={roles} value={role} onChange={(value) => change({ role: value, rank: null })} clearable />
       <Select
         size="xs" w={110} aria-label="Rank" placeholder="All ranks" data={ranks.map(String)} clearable
         value={rank === null ? null : String(rank)}

@@ -92,6 +92,7 @@ function PeerRow<T>({ peer, columns }: { peer: PeerLoad; columns: readonly Colum
     <Table.Tr>
       <Table.Td pl="xl" c="dimmed" style={{ whiteSpace: "nowrap" }} colSpan={2}>
         {peer.number === 0 ? "peer 0, the lead" : `peer ${peer.number}`}
+        {peer.node && `${peer.number === 0 ? "," : ""} on ${peer.node}`}
       </Table.Td>
       {columns.map(({ head, peerCell }) => (
         <Table.Td key={head} ta="right" c="dimmed" style={{ whiteSpace: "nowrap" }}>

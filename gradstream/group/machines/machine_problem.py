@@ -1,0 +1,118 @@
+"""The problem of the first process of a group on another machine than the lead's. It answers the lead for all processes there."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from typing import Any
+
+from gradstream.center.entries import Buffers
+from gradstream.group.peer import send_failure
+from gradstream.group.peers import MachineLost
+from gradstream.group.private_memory import PrivateMemory
+from gradstream.group.problem import GroupProblem
+from gradstream.group.requests import (
+    EndMachine,
+    LoadBuffers,
+    LoadStates,
+    MachineRequest,
+    PeerUse,
+    TakeBuffers,
+    TakeState,
+    TakeUse,
+    Trained,
+    TrainedOnMachine,
+    TrainOnMachine,
+)
+from gradstream.input import randomness, tensor_pipe
+from gradstream.model.parts import Minibatch
+from gradstream.model.problem import ModelProblem
+from gradstream.process.begin import seed_of
+
+
+class MachineProblem(GroupProblem):
+    """It knows neither the center nor the strategy, and takes no mini-batch by itself."""
+
+    answered = 0
+    """Requests of the lead that it has answered."""
+    is_idle = True
+    """It waits for a request."""
+    _computed = 0.0
+    """Seconds of computing gradients since this was last set to 0."""
+    _memory_taken = PrivateMemory()
+
+    def draw_own_numbers(self, seed: int, rank: int) -> None:
+        """Draw the random numbers of this peer from now on. `seed`: of the job. `rank`: of the worker."""
+        stream = self._model.first_peer // self._mesh.tensor
+        randomness.seed(seed_of(seed, f"peer {stream} of worker", rank))
+
+    @property
+    def waits_for_peers(self) -> bool:
+        return self.is_idle or super().waits_for_peers
+
+    def serve(self, lead: Connection) -> None:
+        """Answer one request after the other until the lead says that it ends. Raises: MachineLost: it is gone. PeerLost: a process
+        of this machine is. UserError, which the lead gets, too."""
+        while True:
+            self.is_idle = True
+            try:
+                request = tensor_pipe.receive(lead)
+            except (EOFError, OSError) as error:
+                raise _lead_lost() from error
+            if isinstance(request, EndMachine):
+                return
+            self.is_idle = False
+            self._answer(lead, request)
+            self.answered += 1
+
+    def _answer(self, lead: Connection, request: MachineRequest) -> None:
+        try:
+            answer = self.answer(request)
+        except BaseException as error:  # user code may raise anything
+            with suppress(OSError):
+                send_failure(lead, error, self._model.first_peer)
+            raise
+        try:
+            tensor_pipe.send(lead, answer)
+        except OSError as error:
+            raise _lead_lost() from error
+
+    def answer(self, request: MachineRequest) -> Any:
+        """Do what the lead asks. Raises: UserError, PeerLost."""
+        match request:
+            case TrainOnMachine():
+                return self._train(request)
+            case TakeBuffers():
+                return self._ask_in_order(request, self._flat.buffers())
+            case LoadBuffers(floats, ints):
+                return self.load_buffers(Buffers(floats, ints))
+            case TakeState():
+                return self._ask_in_order(request, ModelProblem.state(self))
+            case LoadStates(states):
+                return self._load_states(states)
+            case TakeUse():
+                computed, self._computed = self._computed, 0.0
+                return [PeerUse(computed, time.process_time(), self._memory_taken.read()), *self.take_peer_uses()]
+            case EndMachine():
+                return None
+
+    def _train(self, request: TrainOnMachine) -> TrainedOnMachine:
+        began, waited = time.perf_counter(), self._others.wait_seconds
+        self._flat.theta.copy_(request.theta)
+        self._pass = request.epoch
+        self.hooks.enter_epoch(request.epoch)
+        gradient, loss = self._sum_here(Minibatch(request.position, request.shares, 0), request.scale)
+        observed = self.take_observations()
+        self._computed += time.perf_counter() - began - (self._others.wait_seconds - waited)
+        packed = observed.pack() if observed else ""
+        return TrainedOnMachine(Trained(loss, packed, self.logged.take_weighted(), media=self.media.give_away()), gradient)
+
+    def _load_states(self, states: list[dict[str, Any]]) -> None:
+        if states:
+            ModelProblem.load(self, states[0])
+            self._load_others(states)
+
+
+def _lead_lost() -> MachineLost:
+    return MachineLost("the connection to the lead of the group, on another machine, broke")

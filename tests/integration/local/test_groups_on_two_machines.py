@@ -1,0 +1,65 @@
+"""Workers whose groups are on two machines: they train what groups on one machine train, and end and begin again as one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tests.integration.local.two_machines import SECOND, Machines
+from tests.support import eventually
+
+pytestmark = pytest.mark.xdist_group("two_machines")  # each process that runs some of these tests starts machines of its own
+SYNC: dict[str, Any] = {"strategy": {"name": "sync", "lr": 0.05}, "stop": {"epochs": 12}, "batch_size": 32}
+SPREAD = {"replicate": 2, "fsdp": 2, "machines": 2}
+"""Peers 0 and 1 are on the first machine, and 2 and 3 on the second."""
+
+
+@pytest.mark.parametrize(
+    "victim",
+    ["worker-0/3", pytest.param("worker-0", marks=pytest.mark.more), pytest.param("peers-0", marks=pytest.mark.more)],
+)
+def test_a_group_on_two_machines_has_the_bits_of_one_machine_also_if_a_process_is_killed(
+    victim: str, machines: Machines, go: Path, tmp_path: Path
+) -> None:
+    job = machines.submit("spread-group", go, workers=1, servers=1, group=SPREAD, **SYNC)
+    places = {machines.first: ["server", "worker"], SECOND: ["peers"]}
+    machines.wait_for_places(job, places)
+    machines.wait_for_checkpoint(job)
+    shown = eventually(lambda: machines.client.groups(job.id), "its processes on the page")
+    assert [peer.node for peer in shown[0].peers] == [machines.first, machines.first, SECOND, SECOND]
+    family = [each for label in ("worker-0", "worker-0/1", "peers-0", "worker-0/3") for each in machines.running(label)]
+    assert len(family) == 4
+    [killed] = machines.running(victim)
+    killed.kill()
+    eventually(lambda: not any(each.is_running() for each in family), "the end of its whole group")
+    machines.wait_for_places(job, places, attempt=2)
+    job = machines.ended(job, go)
+    assert (job.status, job.attempt, job.retries_used) == ("succeeded", 2, 1), job.message
+    assert job.progress.samples == job.progress.total_samples
+    assert "killed by signal 9" in machines.messages(job)
+    one = machines.ended(machines.submit("one-machine", go, workers=1, servers=1, group={"replicate": 2, "fsdp": 2}, **SYNC), go)
+    weights, expected = machines.weights(job, tmp_path), machines.weights(one, tmp_path)
+    for name, values in expected.items():
+        assert torch.equal(weights[name], values), name
+
+
+@pytest.mark.more
+def test_where_others_go_on_a_lost_group_is_respawned_on_both_machines(machines: Machines, go: Path) -> None:
+    group = {"replicate": 2, "machines": 2}
+    fields = {**SYNC, "strategy": {"name": "async", "lr": 0.02}}
+    job = machines.submit("goes-on", go, workers=1, servers=1, group=group, **fields)
+    machines.wait_for_places(job, {machines.first: ["server", "worker"], SECOND: ["peers"]})
+    machines.wait_for_checkpoint(job)
+    [killed] = machines.running("peers-0")
+    killed.kill()
+    machines.eventually(job, lambda: "Its group restarts on " in machines.messages(job), "its next incarnation")
+    job = machines.ended(job, go)
+    assert (job.status, job.attempt, job.retries_used) == ("succeeded", 1, 1), job.message
+    assert job.progress.samples == job.progress.total_samples
+    incarnations = {
+        (each.label, each.incarnation) for each in machines.client.processes(job.id) if each.role in ("worker", "peers")
+    }
+    assert incarnations == {("worker-0", 0), ("worker-0", 1), ("peers-0", 0), ("peers-0", 1)}
