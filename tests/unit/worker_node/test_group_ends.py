@@ -26,4 +26,4 @@ def test_a_lost_process_is_the_reason_and_a_lost_machine_is_waited_for(
     with group_ends_explained(ending):
         raise lost
     assert (ending.reason, ending.message) == (reason, str(lost))
-    assert (time.monotonic() - began >= 0.3) == isinstance(lost, MachineLost)
+    assert not isinstance(lost, MachineLost) or time.monotonic() - began >= 0.3
