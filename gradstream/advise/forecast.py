@@ -116,7 +116,8 @@ def memory(spec: JobSpec, size: Size) -> Memory:
     lead = peer = machine = None
     if role.group.machines > 1:
         worker += vector  # the gradient of another machine
-        machine = math.ceil((_THETAS_OF_MACHINE + gradients.all(group.peers)) * vector) + group.peers * each_narrow
+        own_sum = group.peers == group.replicate  # a lead would sum where its pushes are sent from
+        machine = math.ceil((_THETAS_OF_MACHINE + own_sum + gradients.all(group.peers)) * vector) + group.peers * each_narrow
     if role.group.peers > 1:
         own, of_optimizer = gradients.each * vector + each_narrow, kept * vector / (group.peers if group.fsdp > 1 else 1)
         lead = math.ceil(own + of_optimizer + travel * vector)

@@ -106,7 +106,7 @@ def test_an_incarnation_meets_only_processes_of_the_same_one(connecting_group: C
 def test_a_stranger_at_the_port_is_sent_away_and_holds_up_no_machine(
     connecting_group: Callable[..., Connecting], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connecting, "_STRANGER_TIMEOUT", 1)
+    monkeypatch.setattr(connecting, "_STRANGER_TIMEOUT", 2)
     group = connecting_group(spec_of(3))
     lead = group.attempt.order("worker", 0)
     group.say(lead, "worker-2", f"{host_id()} 127.0.0.1")  # it is there, and connects last
