@@ -1,7 +1,9 @@
 import { lazy } from "react"
 import { loadPart, preparePart } from "@/lib/browser/parts"
 
-type Part = { default: typeof import("./MetricPanel").MetricPanel }
+interface Part {
+  default: typeof import("./MetricPanel").MetricPanel
+}
 
 let ready: Part | null = null
 const load = async (): Promise<Part> => (ready = { default: (await import("./MetricPanel")).MetricPanel })
