@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import struct
 import time
 from collections.abc import Callable
@@ -63,6 +64,7 @@ class GlooGroup:
                 f"machines connect to each other at any port, or set roles.server.count: 1 ({error})"
             ) from None
         gloo._set_default_timeout(_LONGEST_WAIT)
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(gloo))  # freed before `close`, it would wait for collectives that never end
         return gloo
 
     def gather(self, message: bytes) -> list[bytes]:
@@ -103,6 +105,7 @@ class GlooGroup:
         if self._gloo is not None:
             with suppress(PlaneLost):
                 self._wait(self._gloo.barrier(), end_timeout=0.0)
+                ctypes.pythonapi.Py_DecRef(ctypes.py_object(self._gloo))
 
     def _wait(self, work: Work, end_timeout: float = _END_TIMEOUT) -> None:
         began = time.monotonic()
