@@ -122,19 +122,21 @@ class Setting:
 
             def wait(seconds: float) -> None:
                 time.sleep(seconds)
-                assert all(worker.poll() is None for worker in workers), f"{DDP} has ended"
+                assert all(worker.poll() is None for worker in workers), Path(told.folder, "log").read_text()
 
             yield wait
         finally:
             for worker in workers:
                 worker.kill()
+            for worker in workers:
                 worker.wait()
 
     def _start_ddp(self, told: Told, rank: int) -> subprocess.Popen[bytes]:
         environment = os.environ | {"GLOO_SOCKET_IFNAME": INTERFACES[rank], "OMP_NUM_THREADS": "1"}
         command = [sys.executable, "-m", "benchmarks.collective", "--rank", str(rank), "--told", told.json()]
         ends_with_us = partial(die_with_parent, os.getpid(), signal.SIGKILL)
-        return subprocess.Popen(command, env=environment, cwd=ours.CODE, preexec_fn=ends_with_us)
+        with Path(told.folder, "log").open("a") as log:
+            return subprocess.Popen(command, env=environment, cwd=ours.CODE, stderr=log, preexec_fn=ends_with_us)
 
     @contextmanager
     def _job(self, told: Told, servers: dict[str, Any]) -> Iterator[Callable[[float], None]]:
@@ -225,8 +227,8 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--gbits", type=float, default=1.0, help="each way; 0: no limit")
     made.add_argument("--delay", type=float, default=0.0, help="milliseconds added to a round trip; needs netem")
     made.add_argument("--rounds", type=int, default=5)
-    made.add_argument("--settle", type=float, default=2.0)
-    made.add_argument("--seconds", type=float, default=12.0)
+    made.add_argument("--settle", type=float, default=1.0)
+    made.add_argument("--seconds", type=float, default=6.0)
     made.add_argument("--json", action="store_true")
     for hidden in ("--rank", "--told"):
         made.add_argument(hidden, help=argparse.SUPPRESS)

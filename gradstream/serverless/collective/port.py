@@ -4,6 +4,8 @@
               each handles the entries from outside, then those of the workers in rank order, on its own center;
               where a round closes, one allreduce brings each the mean of the pushes, and all make the same step
 
+The buckets of the allreduce go before the entries, where the workers expect all to push: see `TurnVectors`.
+
 The decisions are those of a job with servers: see `gradstream.serverless.turn_port`. The mean is rounded in another order. Worker 0
 reads the entries from outside, stores checkpoints and serves evaluators.
 """
@@ -46,6 +48,8 @@ class WorkerTurn(msgspec.Struct, frozen=True, array_like=True):
     """From worker 0: headers that others have written into the log."""
     buffers: bytes = b""
     """Those of its push, packed."""
+    went_ahead: bool = False
+    """The vector of its push went before this."""
 
 
 _encode, _decode = msgspec.msgpack.Encoder().encode, msgspec.msgpack.Decoder(WorkerTurn).decode
@@ -55,8 +59,6 @@ class CollectivePort(TurnPort):
     """A `gradstream.train.port.Port`. Where a worker's training ends, `serve` goes on until the job is over.
 
     Worker 0 reports for its shard under the name of server 0, so that metrics read alike with servers and without."""
-
-    can_send_ahead = False
 
     def __init__(
         self,
@@ -104,8 +106,12 @@ class CollectivePort(TurnPort):
     def _put_buffers(self, buffers: Buffers | None) -> None:
         self._buffers = pack_buffers(buffers)
 
+    @property
+    def can_send_ahead(self) -> bool:
+        return self._count > 1
+
     def send_ahead(self, seq: int, x: Tensor, start: int) -> None:
-        """Nothing goes ahead: the workers have to agree first on whose pushes count."""
+        self._vectors.send_ahead(x, start)
 
     def serve(self) -> None:
         """Take turns until the job is over and its files are stored. Raises: Unavailable, PlaneLost among them."""
@@ -121,14 +127,18 @@ class CollectivePort(TurnPort):
     def _take_turn(self) -> None:
         outside = self._take_outside()
         self._turn += 1
-        given, self._buffers = WorkerTurn(self._outgoing.take(), outside, self._buffers), b""
+        went_ahead = self._vectors.end_sending(pushes=self._outgoing.has_push)
+        given, self._buffers = WorkerTurn(self._outgoing.take(), outside, self._buffers, went_ahead), b""
         found = [_decode(packed) for packed in self._group.gather(_encode(given))]
-        self._vectors.begin_turn({rank: one.buffers for rank, one in enumerate(found)})
+        self._vectors.begin_turn(
+            {rank: one.buffers for rank, one in enumerate(found)}, hold_round=all(one.went_ahead for one in found)
+        )
         entries = found[0].outside + [entry for one in found for entry in one.entries]
         self._is_idle = not entries
         for number, packed in enumerate(entries):
             self._handle(f"{self._turn}-{number}", packed, len(entries) - number - 1)
         self._vectors.complete(self.shard.gate.pending)
+        self._vectors.end_turn()
         if self._hosted:
             self._hosted.copy_pieces()
             if self._is_idle:
@@ -141,6 +151,7 @@ class CollectivePort(TurnPort):
         if self.shard.center:
             self.shard.center.find_mean = self._vectors.find_mean
         output = self._holder.handle_entry(position, header)
+        self._vectors.note_responses(output.responses)
         self._inbox.extend(self._arrived(response) for response in output.responses if response.rank == self._rank)
         if self._hosted and self._outside:
             self._outside.note_accounts(self._hosted.changed_accounts(header.entry, output))
