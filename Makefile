@@ -90,6 +90,7 @@ bench: .venv/.dev backend/page/index.html  ## claims of speed, as ratios measure
 	$(BIN)/python -m benchmarks.scaling
 	$(BIN)/python -m benchmarks.stragglers
 	$(BIN)/python -m benchmarks.hosts
+	$(BIN)/python -m benchmarks.collective
 	$(BIN)/python -m benchmarks.ingest
 	$(BIN)/python -m benchmarks.charts
 	$(BIN)/python -m benchmarks.attackers

@@ -1,7 +1,8 @@
 """DistributedDataParallel over gloo: gradients are averaged in every step, while backward still runs.
 
 Default buckets of 25 MB; `gradient_as_bucket_view`, which its documentation advises to save a copy and memory. The rate is that of
-one worker times their number, as gradients are averaged. Processes meet through a file, and gloo uses the loopback interface."""
+one worker times their number, as gradients are averaged. Processes meet through a file. Gloo uses the loopback interface, unless
+GLOO_SOCKET_IFNAME names another one."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ def train(rank: int, told: Told) -> None:
     from torch.optim import SGD
 
     torch.set_num_threads(1)
-    os.environ["GLOO_SOCKET_IFNAME"] = "lo"
+    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     meeting = (Path(told.folder) / "meeting").as_uri()
     dist.init_process_group("gloo", init_method=meeting, rank=rank, world_size=told.workers, timeout=timedelta(seconds=60))
     model = DistributedDataParallel(work.model(told.item), gradient_as_bucket_view=True)

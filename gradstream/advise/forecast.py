@@ -113,6 +113,7 @@ def memory(spec: JobSpec, size: Size) -> Memory:
     worker += more_threads * narrow + group.peers * each_narrow
     if spec.roles.serverless:
         worker += math.ceil(server * vector / spec.shards)  # of worker 0, where it holds the only one
+        worker += 0 if spec.shares_memory else vector  # the sum of all pushes, beside the worker's own
     lead = peer = machine = None
     if role.group.machines > 1:
         worker += vector  # the gradient of another machine

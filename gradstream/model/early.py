@@ -1,8 +1,8 @@
 """Gradients that leave while backward still runs: each is put where it travels from as soon as it is there.
 
 Backward goes from the last layer to the first, and parameters stand in the vector from the first to the last: so what is there
-grows from the end, and everything from some place on may go. Only where vectors travel through Redis; on one host there is
-nothing to wait for, and one copy of all is cheaper than one of each.
+grows from the end, and everything from some place on may go. Only where vectors travel through Redis or by gloo; in shared memory
+there is nothing to wait for, and one copy of all is cheaper than one of each.
 
 Source: Li et al. 2020, "PyTorch Distributed: Experiences on Accelerating Data Parallel Training" (buckets by hooks).
 """

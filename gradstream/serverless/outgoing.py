@@ -18,6 +18,8 @@ class OutgoingEntries:
         """`out`: shared memory for the vector, shape (size,); `put_buffers` puts the model's buffers beside it."""
         self._rank, self._codec, self._layout, self._out, self._put_buffers = rank, codec, layout, out, put_buffers
         self._entries: list[bytes] = []
+        self.has_push = False
+        """One of them is a push."""
 
     def __bool__(self) -> bool:
         return bool(self._entries)
@@ -25,6 +27,7 @@ class OutgoingEntries:
     def add(self, entry: Entry, payload: Payload | None, residual: Residual | None) -> None:
         if payload and isinstance(entry, Init | Push):
             self._fill_out(entry, payload, residual)
+        self.has_push |= isinstance(entry, Push)
         observed = payload.observed.pack() if payload and payload.observed else ""
         passes_over = payload.passes_over if payload else None
         shared = (self._rank,) if isinstance(entry, Join) else ()
@@ -32,7 +35,7 @@ class OutgoingEntries:
 
     def take(self) -> list[bytes]:
         """Remove and return the packed headers."""
-        taken, self._entries = self._entries, []
+        taken, self._entries, self.has_push = self._entries, [], False
         return taken
 
     def _fill_out(self, entry: Init | Push, payload: Payload, residual: Residual | None) -> None:

@@ -44,6 +44,17 @@ def test_two_hosts_are_joined_by_a_line_that_counts_bytes() -> None:
 
 
 @pytest.mark.long
+def test_workers_of_two_hosts_train_in_step_without_servers_and_by_ddp() -> None:
+    systems = ("no servers", "DistributedDataParallel")
+    found = run("collective", "--items", "mlp", "--systems", *systems, "--settle", "0.5", "--seconds", "2")
+    if "absent" in found:
+        pytest.skip(str(found["absent"]))
+    assert [row["system"] for row in found["rows"]] == list(systems)
+    assert all(row["steps"]["median"] > 1 for row in found["rows"])
+    assert found["ratios"]["mlp"] > 0.2, "a line that both share takes most of the time"
+
+
+@pytest.mark.long
 def test_one_way_the_transport_runs_beside_raw_redis_and_another_client() -> None:
     rows = run("inline", "--sizes", "1000000", "--chunks", "512")
     ways = ["transport", "raw 512 KiB", "redis-py 256 KiB"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import struct
 import time
 from collections.abc import Callable
@@ -41,7 +42,7 @@ class GlooGroup:
         """Wait until every worker is there. `access`: to the Redis with the attempt's log. `look`: see `RedisStore`.
 
         Raises: UserError: the others cannot reach this machine, or this one them."""
-        self._rank, self._count, self._look = rank, count, look
+        self._rank, self.count, self._look = rank, count, look
         self.nbytes = 0
         """Bytes of vectors and buffers that this worker has sent, as much as it has received."""
         self.seconds = 0.0
@@ -50,12 +51,12 @@ class GlooGroup:
 
     def _connect(self, redis: Redis, access: PlaneAccess, j: str) -> Any:
         store = RedisStore(redis, j, self._look)
-        address = meet(store, access, self._rank, self._count)
+        address = meet(store, access, self._rank, self.count)
         options = _Gloo._Options()
         options._timeout = _CONNECT_TIMEOUT
         options._devices = [_Gloo.create_device(hostname=address)]
         try:
-            gloo = _Gloo(store, self._rank, self._count, options)
+            gloo = _Gloo(store, self._rank, self.count, options)
         except RuntimeError as error:
             self._wait_for_end(_END_TIMEOUT)
             raise UserError(
@@ -63,6 +64,7 @@ class GlooGroup:
                 f"machines connect to each other at any port, or set roles.server.count: 1 ({error})"
             ) from None
         gloo._set_default_timeout(_LONGEST_WAIT)
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(gloo))  # freed before `close`, it would wait for collectives that never end
         return gloo
 
     def gather(self, message: bytes) -> list[bytes]:
@@ -75,22 +77,26 @@ class GlooGroup:
         found = [row[_LENGTH.size : _LENGTH.size + length] for row, length in zip(rows, lengths, strict=True)]
         if (longest := max(lengths)) > space:
             rest = self._gather_rows(message[space:], longest - space)  # of buffers
-            self.nbytes += (longest - space) * (self._count - 1)
+            self.nbytes += (longest - space) * (self.count - 1)
             found = [(head + tail)[:length] for head, tail, length in zip(found, rest, lengths, strict=True)]
         return found
 
     def _gather_rows(self, data: bytes, nbytes: int) -> list[bytes]:
         assert self._gloo is not None
         mine = torch.frombuffer(bytearray(data.ljust(nbytes, b"\0")), dtype=torch.uint8)
-        rows = [torch.empty_like(mine) for _ in range(self._count)]
+        rows = [torch.empty_like(mine) for _ in range(self.count)]
         self._wait(self._gloo.allgather([rows], [mine]))
         return [row.numpy().tobytes() for row in rows]
 
-    def add_up(self, x: Tensor) -> None:
-        """Replace `x` by the sum over all workers, with the same bits for each."""
-        if self._gloo is not None:
-            self._wait(self._gloo.allreduce([x]))
-            self.nbytes += 2 * x.nbytes * (self._count - 1) // self._count
+    def begin_sum(self, x: Tensor) -> Work:
+        """Begin to replace `x` by the sum over all workers, with the same bits for each. `finish` ends it."""
+        assert self._gloo is not None, "one worker has nothing to add"
+        self.nbytes += 2 * x.nbytes * (self.count - 1) // self.count
+        work: Work = self._gloo.allreduce([x])
+        return work
+
+    def finish(self, work: Work) -> None:
+        self._wait(work)
 
     def broadcast(self, x: Tensor, root: int) -> None:
         """Replace `x` by that of the worker `root`."""
@@ -103,6 +109,7 @@ class GlooGroup:
         if self._gloo is not None:
             with suppress(PlaneLost):
                 self._wait(self._gloo.barrier(), end_timeout=0.0)
+                ctypes.pythonapi.Py_DecRef(ctypes.py_object(self._gloo))
 
     def _wait(self, work: Work, end_timeout: float = _END_TIMEOUT) -> None:
         began = time.monotonic()

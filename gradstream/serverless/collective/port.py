@@ -4,14 +4,15 @@
               each handles the entries from outside, then those of the workers in rank order, on its own center;
               where a round closes, one allreduce brings each the mean of the pushes, and all make the same step
 
-A turn takes place when every worker waits for a response, as in `gradstream.serverless.port`. The decisions are those of a job with
-servers; the mean is rounded in another order. Worker 0 reads the entries from outside, stores checkpoints and serves evaluators.
+The buckets of the allreduce go before the entries, where the workers expect all to push: see `TurnVectors`.
+
+The decisions are those of a job with servers: see `gradstream.serverless.turn_port`. The mean is rounded in another order. Worker 0
+reads the entries from outside, stores checkpoints and serves evaluators.
 """
 
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,22 +22,17 @@ from msgspec.structs import replace
 from torch import Tensor
 
 from gradstream import metrics
-from gradstream.center.entries import Buffers, Entry, Payload, Response
-from gradstream.codecs.coding import Residual
-from gradstream.errors import PlaneLost
+from gradstream.center.entries import Buffers, Payload, Response
 from gradstream.process.order import ProcessOrder, label
-from gradstream.serverless.barrier import LOOK_INTERVAL
 from gradstream.serverless.collective.copied_shard import CopiedShard
 from gradstream.serverless.collective.group import GlooGroup
 from gradstream.serverless.collective.mailbox import CollectiveMailbox
 from gradstream.serverless.collective.vectors import TurnVectors, pack_buffers
 from gradstream.serverless.outgoing import OutgoingEntries
 from gradstream.serverless.outside import OutsideEntries
+from gradstream.serverless.turn_port import TurnPort
 from gradstream.shard_server.hosted_shard import HostedShard
 from gradstream.shard_server.settings import ServerSettings
-from gradstream.wire.redis import keys
-from gradstream.wire.redis.client import connect, retry
-from gradstream.wire.redis.routes import Routes
 from gradstream.wire.telemetry.reporter import Reporter
 from gradstream.wire.transport.layout import Layout
 from gradstream.wire.transport.messages import Header
@@ -52,18 +48,17 @@ class WorkerTurn(msgspec.Struct, frozen=True, array_like=True):
     """From worker 0: headers that others have written into the log."""
     buffers: bytes = b""
     """Those of its push, packed."""
+    went_ahead: bool = False
+    """The vector of its push went before this."""
 
 
 _encode, _decode = msgspec.msgpack.Encoder().encode, msgspec.msgpack.Decoder(WorkerTurn).decode
 
 
-class CollectivePort:
+class CollectivePort(TurnPort):
     """A `gradstream.train.port.Port`. Where a worker's training ends, `serve` goes on until the job is over.
 
     Worker 0 reports for its shard under the name of server 0, so that metrics read alike with servers and without."""
-
-    can_send_ahead = False
-    shares = True
 
     def __init__(
         self,
@@ -76,29 +71,22 @@ class CollectivePort:
         """Wait until every worker has built its model.
 
         Raises: UserError: the others cannot reach this machine. PlaneLost: the attempt is over."""
-        self._layout, self._on_wait = layout, on_wait
-        self._rank, self._j, self._count = order.rank, order.plane_id, order.spec.roles.worker.count
-        routes = Routes(order.plane, order.plane_id)
-        self._redis = connect(routes.home.url, user=routes.home.user, password=routes.home.password)
-        self._inbox, self._buffers = deque[Response](), b""
-        self._turn, self._told_bytes = 0, 0
-        self._is_idle = False
-        """The last turn had no entry."""
-        self._outside: OutsideEntries | None = None
-        self._group = GlooGroup(self._redis, routes.home, self._j, self._rank, self._count, self._look)
+        super().__init__(order, on_wait)
+        self._layout, self._buffers, self._told_bytes = layout, b"", 0
+        self._group = GlooGroup(self._redis, self._routes.home, self._j, self._rank, self._count, self._look)
         self._vectors = TurnVectors(self._group, self._rank, layout)
         self._center = torch.zeros_like(self._vectors.out) if order.spec.strategy.leaves_theta else None
         self._outgoing = OutgoingEntries(self._rank, order.spec.codec, layout, self._vectors.out, self._put_buffers)
-        self._hosted = self._host(order, folder, settings, routes) if self._rank == 0 else None
+        self._hosted = self._host(order, folder, settings) if self._rank == 0 else None
         self._holder = self._hosted or CopiedShard(order, folder, layout, self._vectors, self._destination)
         self.shard = self._holder.shard
         self._vectors.note_whole(self.shard.gate.pending)
 
-    def _host(self, order: ProcessOrder, folder: Path, settings: ServerSettings, routes: Routes) -> HostedShard:
-        self._outside = OutsideEntries(routes.home, self._j, settings, self._redis)
+    def _host(self, order: ProcessOrder, folder: Path, settings: ServerSettings) -> HostedShard:
+        self._outside = OutsideEntries(self._routes.home, self._j, settings, self._redis)
         self._reporter = reporter = Reporter(order.plane, self._j, f"{label('server', 0)}.{order.incarnation}")
         retransmissions = Retransmissions(lambda count: reporter.point(metrics.RETRANSMISSIONS, count, rank=0))
-        given = self._redis, routes, order, settings, retransmissions
+        given = self._redis, self._routes, order, settings, retransmissions
         mailbox = CollectiveMailbox(*given, self._vectors, self._destination)
         mailbox.layout = self._layout
         return HostedShard(order, folder, reporter, settings, mailbox)
@@ -118,24 +106,12 @@ class CollectivePort:
     def _put_buffers(self, buffers: Buffers | None) -> None:
         self._buffers = pack_buffers(buffers)
 
-    def send(self, entry: Entry, payload: Payload | None = None, residual: Residual | None = None) -> None:
-        """Keep an entry for the next turn."""
-        self._outgoing.add(entry, payload, residual)
+    @property
+    def can_send_ahead(self) -> bool:
+        return self._count > 1
 
     def send_ahead(self, seq: int, x: Tensor, start: int) -> None:
-        """Nothing goes ahead: the workers have to agree first on whose pushes count."""
-
-    def receive(self) -> Response:
-        while not self._inbox:
-            self._take_turn()
-        return self._inbox.popleft()
-
-    def receive_within(self, seconds: float) -> Response | None:
-        """Return the next response; None if none came in so many seconds, or later if the others take longer for their turn."""
-        began = time.monotonic()
-        while not self._inbox and time.monotonic() - began < seconds:
-            self._take_turn()
-        return self._inbox.popleft() if self._inbox else None
+        self._vectors.send_ahead(x, start)
 
     def serve(self) -> None:
         """Take turns until the job is over and its files are stored. Raises: Unavailable, PlaneLost among them."""
@@ -149,16 +125,20 @@ class CollectivePort:
             self._reporter.close()
 
     def _take_turn(self) -> None:
-        outside = self._outside.take(LOOK_INTERVAL if self._is_idle and not self._outgoing else 0.0) if self._outside else []
+        outside = self._take_outside()
         self._turn += 1
-        given, self._buffers = WorkerTurn(self._outgoing.take(), outside, self._buffers), b""
+        went_ahead = self._vectors.end_sending(pushes=self._outgoing.has_push)
+        given, self._buffers = WorkerTurn(self._outgoing.take(), outside, self._buffers, went_ahead), b""
         found = [_decode(packed) for packed in self._group.gather(_encode(given))]
-        self._vectors.begin_turn({rank: one.buffers for rank, one in enumerate(found)})
+        self._vectors.begin_turn(
+            {rank: one.buffers for rank, one in enumerate(found)}, hold_round=all(one.went_ahead for one in found)
+        )
         entries = found[0].outside + [entry for one in found for entry in one.entries]
         self._is_idle = not entries
         for number, packed in enumerate(entries):
             self._handle(f"{self._turn}-{number}", packed, len(entries) - number - 1)
         self._vectors.complete(self.shard.gate.pending)
+        self._vectors.end_turn()
         if self._hosted:
             self._hosted.copy_pieces()
             if self._is_idle:
@@ -171,6 +151,7 @@ class CollectivePort:
         if self.shard.center:
             self.shard.center.find_mean = self._vectors.find_mean
         output = self._holder.handle_entry(position, header)
+        self._vectors.note_responses(output.responses)
         self._inbox.extend(self._arrived(response) for response in output.responses if response.rank == self._rank)
         if self._hosted and self._outside:
             self._outside.note_accounts(self._hosted.changed_accounts(header.entry, output))
@@ -180,14 +161,6 @@ class CollectivePort:
         if self._center is None or response.payload is None:
             return response
         return replace(response, payload=Payload(self._center, response.payload.buffers))
-
-    def _look(self, waited: float) -> None:
-        """Raises: PlaneLost: the attempt is over."""
-        if self._outside:
-            self._outside.check()
-        if not retry(lambda: self._redis.exists(keys.log(self._j)), what="looking for the log"):
-            raise PlaneLost("the log of this attempt is gone")
-        self._on_wait(waited)
 
     @property
     def nbytes(self) -> int:

@@ -5,47 +5,92 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from gradstream.center.entries import Buffers, Init, Payload, Push
+from gradstream.center.entries import Buffers, Init, Payload, Push, Response
 from gradstream.center.gate import Pending
 from gradstream.center.parameters.updates import PushUpdates
+from gradstream.serverless.collective.buckets import BucketSums
+from gradstream.serverless.collective.expected import ExpectedRound
 from gradstream.serverless.collective.group import GlooGroup
 from gradstream.wire.transport.layout import Layout
 
 
 class TurnVectors:
+    """Buckets of a push go before its header where the workers expect all to push: see `ExpectedRound`. Else, and where it comes
+    otherwise, they go when the machine has decided which pushes count. The mean has the same bits either way."""
+
     def __init__(self, group: GlooGroup, rank: int, layout: Layout) -> None:
         self._group, self._rank, self._layout = group, rank, layout
         self.out = torch.zeros(layout.size, dtype=layout.torch_dtype)
-        """This worker's push; after the round, the weighted mean of all. Shape (size,)."""
+        """This worker's push, shape (size,)."""
         self._nowhere = self.out[:0]
         """Stands for the push of another worker."""
+        self._sums, self._expected = BucketSums(group, layout), ExpectedRound(group.count)
+        self._is_final = True
+        """The buckets that have gone hold what this worker pushes."""
+        self._goes_early = True
+        """Buckets go during backward: no gradient has changed after some had gone."""
+        self._hold_round = False
+        """The buckets of all workers hold their pushes of this turn."""
         self._buffers: dict[int, bytes] = {}
         """The packed buffers that each worker has handed over in this turn."""
         self._whole: dict[int, Push] = {}
         """Pending pushes whose vector every worker holds."""
 
-    def begin_turn(self, buffers: dict[int, bytes]) -> None:
-        self._buffers = buffers
+    def send_ahead(self, x: Tensor, start: int) -> None:
+        """Send buckets of `x`, the next push, if the workers expect it. See `gradstream.train.port.Port`."""
+        weights = self._expected.weights
+        if start < 0 and self._sums.has_begun:
+            self._is_final = self._goes_early = False
+        elif start >= 0 and weights and self._goes_early:
+            self._sums.send(x, weights[self._rank], start)
+
+    def end_sending(self, *, pushes: bool) -> bool:
+        """Send the other buckets of an expected round, before the headers of a turn. A worker that `pushes` nothing adds zeros.
+
+        Return whether the buckets hold this worker's push."""
+        weights = self._expected.weights
+        if not weights:
+            return False
+        self._sums.send(self.out if pushes else None, weights[self._rank])
+        return pushes and self._is_final
+
+    def begin_turn(self, buffers: dict[int, bytes], *, hold_round: bool) -> None:
+        """`hold_round`: `end_sending` was True for every worker."""
+        self._buffers, self._hold_round = buffers, hold_round
+
+    def note_responses(self, responses: list[Response]) -> None:
+        """Note responses of this turn, to whichever worker."""
+        self._expected.note_responses(responses)
+
+    def end_turn(self) -> None:
+        """Wait for buckets that went in vain. Raises: what `GlooGroup` raises."""
+        self._sums.finish()
+        self._is_final = True
+        self._expected.end_turn()
 
     def payload_of(self, entry: Init | Push) -> Payload:
         """Return what this worker has of an entry's payload: the vector of an `Init`, which its writer sends to all, or of its own
         push."""
         if isinstance(entry, Init):
             self._group.broadcast(self.out, entry.rank)
+        else:
+            self._expected.note_push(entry.rank)
         x = self.out if isinstance(entry, Init) or entry.rank == self._rank else self._nowhere
         packed = self._buffers.get(entry.rank, b"")
         return Payload(x, self._layout.buffers(bytearray(packed), 0) if packed else None)
 
     def find_mean(self, us: PushUpdates) -> Tensor:
-        """Return the mean of updates, which every worker asks for. Overwrites `out`. A `FindMean`."""
-        mine = [(u.x, weight) for u, weight in zip(us, us.weights(), strict=True) if u.rank == self._rank]
-        if mine:
-            [(x, weight)] = mine
-            torch.mul(x, weight, out=self.out)
-        else:
-            self.out.zero_()
-        self._group.add_up(self.out)
-        return self.out
+        """Return the mean of updates, which every worker asks for. It is valid until the turn ends. A `FindMean`."""
+        if self._group.count == 1:
+            return us.mean()
+        is_there = self._expected.note_round(us) and self._hold_round
+        self._sums.finish()
+        if not is_there:
+            mine = [(u.x, weight) for u, weight in zip(us, us.weights(), strict=True) if u.rank == self._rank]
+            self._sums.send(*(mine[0] if mine else (None, 0.0)))
+            self._sums.finish()
+        self._hold_round = False
+        return self._sums.x
 
     def complete(self, pending: Pending) -> None:
         """Give every worker the vectors of pushes whose round stays open after the turn. That happens while a worker waits for
