@@ -81,7 +81,7 @@ def _unknown(
         return f"Not measured: the job was too short to see whether its workers shared processor cores. {_HOW}"
     if shares and median(shares) < ENOUGH:
         return (
-            f"Not measured: the workers ran on a processor core for only {100 * median(shares):.0f} % of their computing time. They share "
-            f"cores with other processes, or wait inside of loss(). {_HOW}"
+            f"Not measured: the workers ran on a processor core for only {100 * median(shares):.0f} % of their computing "
+            f"time. They share cores with other processes, or wait inside of loss(). {_HOW}"
         )
     return None
