@@ -63,7 +63,7 @@ class SplitModel:
             with set_checkpoint_early_stop(False):
                 yield
         except ExchangeBroken as broken:
-            raise broken.cause from None
+            raise broken.cause from broken.cause.__cause__  # else a peer's own reason would be lost
         finally:
             self._runs = False
             self._copy.forget()

@@ -32,7 +32,7 @@ def test_it_is_the_job_against_the_typical_worker() -> None:
     [
         ({0: worker(cores=1), 1: worker(cores=1)}, seats(2), "2 workers share 1 physical core of here"),
         ({0: worker(cores=2), 1: worker(cores=2)}, seats(2, threads=4), "2 workers with 8 threads share 2 physical cores"),
-        ({0: worker(on_core=0.5), 1: worker(on_core=0.4)}, seats(2), "on a processor core for only 45%"),
+        ({0: worker(on_core=0.5), 1: worker(on_core=0.4)}, seats(2), "on a processor core for only 45 %"),
         ({0: worker(on_core=None), 1: worker()}, seats(2), "too short"),
         ({0: worker()}, seats(2), "only 1 of 2 workers"),
     ],
