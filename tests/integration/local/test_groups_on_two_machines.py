@@ -17,9 +17,10 @@ SPREAD = {"replicate": 2, "fsdp": 2, "machines": 2}
 """Peers 0 and 1 are on the first machine, and 2 and 3 on the second."""
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     "victim",
-    ["worker-0/3", pytest.param("worker-0", marks=pytest.mark.more), pytest.param("peers-0", marks=pytest.mark.more)],
+    ["worker-0/3", "worker-0", "peers-0"],
 )
 def test_a_group_on_two_machines_has_the_bits_of_one_machine_also_if_a_process_is_killed(
     victim: str, machines: Machines, go: Path, tmp_path: Path

@@ -172,7 +172,7 @@ def test_overlap_changes_no_bit(
     torch.testing.assert_close(found, sim.run(spec, make, align=4096).center, rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["large", "tied", "branch", "words", "normed", "mixed", "autocast", "compiled"])
 def test_models_of_all_kinds(
     kind: str, cluster: Callable[..., Cluster], monkeypatch: pytest.MonkeyPatch, sent: Counter[str]
@@ -201,6 +201,7 @@ def test_a_gradient_that_changes_after_it_has_gone_goes_early_no_more(cluster: C
     assert sent["all"] == (STEPS + 1) * 3 * len(attempt.ports[0]._vectors._sums._buckets), "one round goes twice"
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("accumulate", [1, 2])
 def test_rounds_of_several_parts_and_a_checkpoint(
     accumulate: int, cluster: Callable[..., Cluster], tmp_path: Path, sent: Counter[str]
