@@ -60,7 +60,8 @@ def test_a_group_has_the_bits_of_one_process_in_two_parts(servers: int, axis: st
     assert all(point.value >= 0 for point in waits)
     shares, held = lab.points(group, metrics.PEER_COMPUTE.name), lab.points(group, metrics.PEER_MEMORY.name)
     assert len(shares) == len(held) >= 4, "both processes of both workers"
-    assert all(0 < point.value <= 1 for point in shares)
+    assert all(0 <= point.value <= 1 for point in shares), "0 where a lead computes less than it takes to measure its waits"
+    assert any(point.value > 0 for point in shares)
     assert all(point.value > 2**20 for point in held)
     eventually(lambda: not lab.pids("worker-0/1"), "the end of the peers")
 
