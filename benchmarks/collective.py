@@ -46,7 +46,7 @@ EXAMPLES = 8192
 """Random ones: only the speed counts."""
 STARTS_WITHIN = ENDS_WITHIN = 60.0
 LEAST_RATIO = 1.0
-"""Of no servers to DistributedDataParallel."""
+"""Ratio of a job without servers to DistributedDataParallel."""
 
 
 class ZygoteOfBoth(Zygote):

@@ -49,7 +49,7 @@ def of_shape(group: dict[str, int], servers: int = 2) -> dict[str, Any]:
     ids=str,
 )
 def test_a_group_has_the_bits_of_one_process_in_two_parts(servers: int, axis: str, lab: Lab, tmp_path: Path) -> None:
-    fields = {**FIELDS, "stop": {"epochs": 4}}
+    fields = {**FIELDS, "stop": {"epochs": 4}, "args": {"pause": 0.02}}  # long enough to be seen beside the waits of a busy machine
     parts = lab.ended(lab.submit("parts", accumulate=2, **fields))
     group = lab.ended(lab.submit("group", roles=roles(servers, axis=axis), **fields))
     assert (group.status, group.attempt) == ("succeeded", 1), group.message
@@ -60,8 +60,7 @@ def test_a_group_has_the_bits_of_one_process_in_two_parts(servers: int, axis: st
     assert all(point.value >= 0 for point in waits)
     shares, held = lab.points(group, metrics.PEER_COMPUTE.name), lab.points(group, metrics.PEER_MEMORY.name)
     assert len(shares) == len(held) >= 4, "both processes of both workers"
-    assert all(0 <= point.value <= 1 for point in shares), "0 where a lead computes less than it takes to measure its waits"
-    assert any(point.value > 0 for point in shares)
+    assert all(0 < point.value <= 1 for point in shares)
     assert all(point.value > 2**20 for point in held)
     eventually(lambda: not lab.pids("worker-0/1"), "the end of the peers")
 
