@@ -90,7 +90,8 @@ def test_show_lists_the_processes_of_a_group(client: Client, gradstream: Gradstr
     assert re.search(r"worker-1/0 +lead +\d+%", shown)
     listed = json.loads(gradstream("show", str(job.id), "--json").stdout)["groups"]
     assert [group["label"] for group in listed] == ["worker-0", "worker-1"]
-    assert set(listed[0]["peers"][1]) == {"number", "label", "at", "compute", "cpu", "memory"}
+    assert set(listed[0]["peers"][1]) == {"number", "label", "node", "at", "compute", "cpu", "memory"}
+    assert listed[0]["peers"][1]["node"] is None, "it runs on its group's own machine"
 
 
 @pytest.mark.more
