@@ -109,6 +109,7 @@ def test_the_address_keeps_the_view(loss: Locator) -> None:
     expect(page).not_to_have_url(re.compile("range="))
 
 
+@pytest.mark.more
 def test_a_line_that_is_hidden_leaves_the_picture_of_an_ended_job(loss: Locator) -> None:
     _until(loss, lambda coloured: coloured > 20)
     picture = "chart => chart.querySelector('canvas').toDataURL()"
@@ -242,6 +243,7 @@ def test_staleness_is_told_in_seconds_and_as_a_distance_too(open_page: OpenPage,
     expect(heat).to_be_visible()
 
 
+@pytest.mark.more
 def test_the_distribution_counts_every_push(open_page: OpenPage, job: Job, client: Client) -> None:
     batches = client.metrics(job.id, names=["train/staleness"])
     measured = sorted(value for batch in batches for *_, value in batch.points if value is not None)

@@ -63,6 +63,7 @@ def test_it_can_be_read_by_everybody(what: str, width: int, scheme: str, look_at
     check_looks(page, f"compare-{what}-{width}-{scheme}")
 
 
+@pytest.mark.more
 def test_time_to_a_target_is_what_the_server_says(open_page: OpenPage, client: Client, jobs: list[Job]) -> None:
     answer = client.targets([job.id for job in jobs], "eval/loss", at_most=TARGET)
     page = open_page(link(jobs))
@@ -130,6 +131,7 @@ def test_jobs_are_added_by_name_and_removed(open_page: OpenPage, jobs: list[Job]
     expect(page.get_by_role("img", name=re.compile("^Eval loss: c-sync, "))).to_be_visible(timeout=TIMEOUT_MS)
 
 
+@pytest.mark.more
 def test_what_is_not_there_is_said_and_can_be_left_out(open_page: OpenPage, jobs: list[Job]) -> None:
     address = f"/compare?jobs={jobs[0].id},{uuid4()},nonsense&metric=eval/loss"
     page = open_page(address, watched=False)  # Chromium notes the 404 in its console

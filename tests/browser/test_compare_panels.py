@@ -145,6 +145,7 @@ def test_panels_are_arranged_by_dragging_in_columns(open_page: OpenPage, jobs: l
     assert panels(page) is None
 
 
+@pytest.mark.more
 def test_without_any_panel_the_page_says_how_to_add_one(open_page: OpenPage, jobs: list[Job]) -> None:
     page = open_page(link(jobs, panels="none"))
     expect(page.get_by_text("No panel is shown. Add one with Panels above.")).to_be_visible(timeout=TIMEOUT_MS)

@@ -42,6 +42,7 @@ def asked(page: Page) -> dict[str, list[str]]:
     return parse_qs(urlsplit(page.url).query)
 
 
+@pytest.mark.more
 def test_an_eye_hides_a_job_everywhere_and_a_link_keeps_it(open_page: OpenPage, jobs: list[Job]) -> None:
     page = open_page(link(jobs))
     names = [job.name for job in jobs]

@@ -21,6 +21,7 @@ def failed(client: Client) -> Job:
     return job
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("address", [NOBODY, "half-an-id"])
 def test_a_job_that_is_not_there_has_a_heading_and_a_way_back(address: str, open_page: OpenPage) -> None:
     page = open_page(f"/jobs/{address}/metrics", watched=False)
@@ -31,6 +32,7 @@ def test_a_job_that_is_not_there_has_a_heading_and_a_way_back(address: str, open
     expect(page.get_by_role("heading", name="Jobs", level=1)).to_be_visible()
 
 
+@pytest.mark.more
 def test_a_failed_job_shows_what_its_process_wrote_last(open_page: OpenPage, client: Client, failed: Job) -> None:
     process = next(event.data["process"] for event in client.events(failed.id) if "log_tail" in event.data)
     page = open_page(f"/jobs/{failed.id}")
@@ -68,7 +70,7 @@ def test_what_only_programs_call_so_is_not_said_to_people(open_page: OpenPage, f
     expect(events).not_to_contain_text(re.compile("user_error|user:|node:"))
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @every_look
 def test_a_failed_job_looks_well(width: int, scheme: str, look_at: OpenPage, failed: Job) -> None:
     page = look_at(f"/jobs/{failed.id}", width=width, scheme=scheme)

@@ -109,7 +109,7 @@ def _rows(events: list[Event]) -> int:
     return sum(1 if length >= 3 else length for length in alike)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @every_look
 @pytest.mark.parametrize("path", ["events", "events?about=nothing", "config"])
 def test_looks(path: str, width: int, scheme: str, look_at: OpenPage, job: Job) -> None:

@@ -83,6 +83,7 @@ def test_options_of_a_mode_stand_there_in_that_mode_only(open_page: OpenPage) ->
     expect(page.get_by_label("Memory (decay)")).to_be_visible()
 
 
+@pytest.mark.more
 def test_a_schedule_is_selected_and_says_what_it_needs(open_page: OpenPage) -> None:
     page = open_page("/jobs/new?example=digits")
     written(page, "async")

@@ -212,7 +212,7 @@ def test_the_checkpoint_that_a_job_starts_from_is_named_and_its_job_is_a_link(op
     assert client.wait(heir.id, timeout=120).status == "succeeded"
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @every_look
 @pytest.mark.parametrize("tab", TABS)
 def test_every_tab_is_for_everybody(tab: str, width: int, scheme: str, look_at: OpenPage, job: Job) -> None:

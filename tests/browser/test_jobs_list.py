@@ -197,6 +197,7 @@ def test_settings_and_results_are_columns_conditions_and_groups(open_page: OpenP
     expect(rows(page).first).to_be_visible()
 
 
+@pytest.mark.more
 def test_figures_end_at_one_edge_in_rows_of_36_pixels(open_page: OpenPage, many: int) -> None:
     page = open_page("/jobs?user=bob&user=eve&status=succeeded")
     expect(rows(page).first).to_be_visible()
@@ -327,7 +328,7 @@ def busy(client: Client) -> Iterator[None]:
 
 @pytest.mark.usefixtures("many", "busy")
 class TestLooks:
-    @pytest.mark.few(2)
+    @pytest.mark.few(1)
     @every_look
     @pytest.mark.parametrize("path", ["/jobs", "/queue", "/nodes", "/settings", "/docs"])
     def test_page(self, path: str, width: int, scheme: str, look_at: OpenPage) -> None:

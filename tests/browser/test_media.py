@@ -49,6 +49,7 @@ def test_each_name_has_a_panel_with_its_newest_item(width: int, scheme: str, loo
     check_looks(page, f"media-{width}-{scheme}")
 
 
+@pytest.mark.more
 def test_a_slider_goes_back_in_time_and_a_process_is_chosen(open_page: OpenPage, job: Job) -> None:
     page = open_page(f"/jobs/{job.id}/media")
     text, slider = page.get_by_role("region", name="Text epoch"), page.get_by_role("slider", name="Step of epoch")
@@ -64,6 +65,7 @@ def test_a_slider_goes_back_in_time_and_a_process_is_chosen(open_page: OpenPage,
     expect(page.get_by_role("region", name="weights in numbers").get_by_role("row")).to_have_count(EPOCHS + 1)
 
 
+@pytest.mark.more
 def test_a_table_is_sorted_and_saved(open_page: OpenPage, job: Job) -> None:
     page = open_page(f"/jobs/{job.id}/media")
     table = page.get_by_role("region", name="Table scores")

@@ -39,7 +39,7 @@ PAGES = {
 }
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(4)
 @every_look
 @pytest.mark.parametrize("name", PAGES)
 def test_page(name: str, width: int, scheme: str, look_at: OpenPage, job: Job) -> None:
@@ -48,6 +48,7 @@ def test_page(name: str, width: int, scheme: str, look_at: OpenPage, job: Job) -
     check_looks(page, f"{name}-{width}-{scheme}")
 
 
+@pytest.mark.more
 def test_words_of_the_glossary_are_explained_where_they_stand(open_page: OpenPage, job: Job) -> None:
     page = open_page(f"/jobs/{job.id}")
     tip = page.get_by_role("tooltip")
@@ -97,6 +98,7 @@ def test_what_nobody_needs_is_shown_before_it_is_removed(open_page: OpenPage, pl
     assert not left.exists()
 
 
+@pytest.mark.more
 def test_how_charts_are_drawn_stands_in_the_address(open_page: OpenPage, job: Job) -> None:
     page = open_page(f"/jobs/{job.id}/metrics")
     over = page.get_by_role("radiogroup", name="Over")

@@ -68,6 +68,7 @@ def test_a_session_that_was_ended_elsewhere_is_told_and_the_page_comes_back(open
     expect(page).to_have_url("/queue")
 
 
+@pytest.mark.more
 def test_a_token_made_here_works_until_it_is_revoked(open_page: OpenPage, client: Client) -> None:
     page = open_page("/settings")
     page.get_by_label("Purpose of the new token").fill("night build")
@@ -84,6 +85,7 @@ def test_a_token_made_here_works_until_it_is_revoked(open_page: OpenPage, client
     assert answer() == 401
 
 
+@pytest.mark.more
 def test_a_token_is_made_with_a_scope_and_an_end_and_the_table_says_both(open_page: OpenPage, client: Client) -> None:
     gone = client.create_token("old gate", scope="read", expires_in=0.001)
     page = open_page("/settings")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import expect
 
 from gradstream.client import Client
@@ -13,6 +14,7 @@ from tests.browser.support import OpenPage, check_looks
 from tests.platforms import USERLAND
 
 
+@pytest.mark.more
 def test_a_slow_worker_is_named_with_its_cost_and_a_remedy(open_page: OpenPage, client: Client, tmp_path: Path) -> None:
     fields = {
         "name": "straggling",

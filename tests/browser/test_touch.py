@@ -62,6 +62,7 @@ def chart(open_page: OpenPage, job: Job) -> Locator:
     return page.get_by_role("img", name=re.compile("^Training loss: worker 0, 40 points"))
 
 
+@pytest.mark.more
 def test_one_finger_moves_the_range_and_two_look_closer(chart: Locator) -> None:
     page = chart.page
     fingers = Fingers(page, chart)

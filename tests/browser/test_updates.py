@@ -40,7 +40,7 @@ def panel(page: Page) -> Any:
     return page.get_by_role("region", name="Updates by layer")
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @every_look
 def test_layers_have_a_map_and_norms_against_staleness(width: int, scheme: str, look_at: OpenPage, job: Job) -> None:
     page = look_at(f"/jobs/{job.id}/staleness", width=width, scheme=scheme)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+import pytest
 from playwright.sync_api import Page, Request, Route, expect
 
 from gradstream.hostnames import program_url
@@ -48,6 +49,7 @@ def test_a_part_of_the_page_comes_by_itself_when_the_server_does(open_page: Open
     assert not network.failed, "a module that failed would be remembered, so the page may import none while the server is away"
 
 
+@pytest.mark.more
 def test_a_part_that_the_browser_does_not_fetch_again_comes_with_the_page_opened_anew(open_page: OpenPage) -> None:
     page = open_page("/jobs/new?example=digits", watched=False)
     page.get_by_label("Batch size").fill("48")

@@ -38,7 +38,7 @@ def check_ledger(job: Job) -> None:
     assert job.progress.done == 1
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize("kind", STRATEGIES)
 def test_the_others_train_what_a_slow_worker_would_have_had(kind: str, lab: Lab, tmp_path: Path) -> None:
     args = {"straggler": str(tmp_path / "slow"), "lag": 0.35, "pause": 0.05}
@@ -50,7 +50,7 @@ def test_the_others_train_what_a_slow_worker_would_have_had(kind: str, lab: Lab,
     assert min(counts.values()) < PLANNED / 5 < PLANNED / 3 < max(counts.values())
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize("kind", STRATEGIES | SSP)
 def test_what_a_killed_worker_had_is_dealt_again(kind: str, lab: Lab, tmp_path: Path) -> None:
     go = tmp_path / "go"

@@ -42,7 +42,7 @@ def of_shape(group: dict[str, int], servers: int = 2) -> dict[str, Any]:
     return {"worker": {"count": 2, "device": "cpu", "group": group}, "server": {"count": servers}}
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("servers", "axis"),
     [(2, "replicate"), (0, "replicate"), (2, "fsdp"), pytest.param(0, "fsdp", marks=pytest.mark.long)],
@@ -114,7 +114,7 @@ def test_a_tensor_group_learns_what_one_process_learns_and_outlives_a_killed_pee
 @pytest.mark.parametrize(
     ("victim", "group"),
     [
-        ("worker-1/1", {"replicate": 3}),
+        pytest.param("worker-1/1", {"replicate": 3}, marks=pytest.mark.more),
         pytest.param("worker-1/2", {"replicate": 3}, marks=pytest.mark.long),
         pytest.param("worker-1", {"replicate": 3}, marks=pytest.mark.more),
         pytest.param("worker-1/1", {"fsdp": 3}, marks=pytest.mark.long),

@@ -33,6 +33,7 @@ GOES_ON = {
 }
 
 
+@pytest.mark.more
 def test_the_others_go_on_when_a_worker_is_killed(lab: Lab, tmp_path: Path) -> None:
     go = tmp_path / "go"
     job = lab.submit("goes-on", args=slow_until(go, PAUSE), **GOES_ON)

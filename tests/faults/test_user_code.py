@@ -24,7 +24,7 @@ MISTAKES: dict[str, tuple[dict[str, Any], str, str]] = {
 }
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_fails_the_job_with_its_place_and_message(mistake: str, lab: Lab) -> None:
     fields, reason, message = MISTAKES[mistake]

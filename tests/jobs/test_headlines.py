@@ -12,7 +12,7 @@ from tests.headlines.kinds import FEW
 from tests.platforms import Lab
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", FEW, ids=lambda kind: str(kind["name"]))
 def test_headline_numbers_are_true(kind: dict[str, Any], lab: Lab, tmp_path: Path) -> None:
     assert run(lab, kind, tmp_path) == []

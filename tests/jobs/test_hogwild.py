@@ -16,6 +16,7 @@ JOBS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", JOBS)
 def test_threads_train_every_sample_once(kind: str, lab: Lab) -> None:
     job = lab.ended(lab.submit("hogwild", stop={"epochs": 6}, **JOBS[kind]))

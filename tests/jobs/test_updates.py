@@ -64,6 +64,7 @@ def test_samples_of_two_workers_have_the_staleness_of_the_ledger_and_are_served(
     assert [json.loads(line)["seq"] for line in saved.read_text().splitlines()] == [one.seq for one in stored]
 
 
+@pytest.mark.more
 def test_the_parameters_of_a_job_are_those_of_its_model(lab: Lab, tmp_path: Path) -> None:
     job = lab.ended(lab.submit("parameters", strategy={"name": "sync", "lr": 0.01}, stop={"epochs": 2}))
     assert job.status == "succeeded", job.message

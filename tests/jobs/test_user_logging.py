@@ -57,6 +57,7 @@ def test_workers_and_the_evaluator_report_what_their_code_logs(lab: Lab) -> None
     assert inputs == [pytest.approx(4.5 / 64, rel=1e-5)] * len(scored), "weighted by the examples of batches of 4, 4 and 2"
 
 
+@pytest.mark.more
 def test_too_many_names_raise_an_alert_once_for_each_worker(lab: Lab) -> None:
     job = lab.submit("many-names", workload=LOGS | {"args": {"names": MAX_NAMES}}, strategy={"name": "sync", "lr": 0.01})
     job = lab.ended(job)

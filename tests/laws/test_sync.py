@@ -28,6 +28,7 @@ every_optimizer = pytest.mark.parametrize(
 
 
 class TestOneWorker:
+    @pytest.mark.few(15)
     @every_optimizer
     @pytest.mark.parametrize("strategy", ["sync", "async", "downpour", "dc_asgd", "single"])
     def test_has_the_bits_of_torch_optim(self, strategy: str, optimizer: dict[str, Any], torchs: Any, driver: Driver) -> None:

@@ -87,6 +87,7 @@ def test_drawn_archives_are_refused_or_harmless(tmp_path: Path, progress_of: Cal
     assert 0 < progress.met["accepted"] < RUNS
 
 
+@pytest.mark.more
 def test_no_archive_is_answered_with_an_error_of_the_server(api: httpx.Client) -> None:
     small = [data for make in [*KNOWN.values(), *ODD.values()] if len(data := make()) < 2 * bundle.MIB]
     for data in [*small, *(drawn(seed) for seed in range(FIRST, FIRST + RUNS // 5))]:

@@ -70,6 +70,7 @@ def test_a_large_model_begins_once_more_with_more_shards(begin: Begin, platform:
     assert (first["status"], first["reason"]) == ("stopped", "sharded")
 
 
+@pytest.mark.more
 def test_servers_that_need_whole_parameters_are_fewer(begin: Begin, platform: Platform) -> None:
     """A second server would save a tenth of the work of one with nine tenths of the model, and cost a message."""
     running = begin(strategy={"name": "async"}, optimizer={"name": "lars"})

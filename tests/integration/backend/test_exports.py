@@ -123,6 +123,7 @@ def test_a_base_is_due_when_the_deltas_have_half_of_its_bytes_or_when_asked_for(
     assert bases == [True, False, False, True, False, True, True]
 
 
+@pytest.mark.more
 def test_old_chains_go_and_no_base_that_a_delta_rests_on(running: Running, platform: Platform) -> None:
     for number, after in enumerate((None, 1, 2, None, 4, None, 6), 1):
         ask(running)
@@ -265,6 +266,7 @@ def test_no_export_is_due_while_the_model_stays_as_it_is(
     eventually(lambda: asked() == 3 or None, "an export of version 8")
 
 
+@pytest.mark.more
 def test_an_export_that_a_server_cannot_store_is_followed_by_another_soon(
     api: httpx.Client, agent: Agent, controller: Controller, platform: Platform, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

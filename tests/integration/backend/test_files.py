@@ -234,6 +234,7 @@ def test_a_job_starts_from_the_checkpoint_that_was_the_newest_when_it_was_submit
     assert api.get(f"/jobs/{job['id']}").json()["started_from"] == job["started_from"]
 
 
+@pytest.mark.more
 def test_a_checkpoint_of_a_job_that_was_stopped_or_went_on_in_a_new_attempt_is_taken_too(running: Running, tmp_path: Path) -> None:
     last = {"job": running.id, "checkpoint": "last"}
     running.agent.put("worker-0", "tensors.safetensors")

@@ -124,6 +124,7 @@ def test_many_jobs_are_changed_at_once_and_each_is_told_of(running: Running, tmp
     assert api.post("/jobs/bulk", json={"action": "delete", "ids": [nobody] * 501}).status_code == 422
 
 
+@pytest.mark.more
 def test_nothing_is_left_of_jobs_that_are_deleted_at_once(
     api: httpx.Client, agent: Agent, controller: Controller, platform: Platform, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,6 +6,7 @@ import re
 from uuid import uuid4
 
 import httpx
+import pytest
 
 from backend.app import openapi, routes
 
@@ -14,6 +15,7 @@ OPEN = {("get", "/api/v1/health"), ("post", "/api/v1/session")}
 CLOSED = [(method, path) for path, methods in DOCUMENT["paths"].items() for method in methods if (method, path) not in OPEN]
 
 
+@pytest.mark.more
 def test_every_other_endpoint_refuses_strangers(anonymous: httpx.Client) -> None:
     assert len(CLOSED) > 25
     for method, path in CLOSED:

@@ -304,6 +304,7 @@ def test_a_job_begins_when_all_partitions_have_a_leader(clicks: Clicks, broker: 
     assert all_of(found) == [0, 1, 2, 3, 1000, 1001, 1002, 1003, 2000, 2001, 2002, 2003]
 
 
+@pytest.mark.more
 def test_the_wait_for_a_leader_ends(clicks: Clicks, broker: KafkaBroker, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leaders, "_NOTED_AFTER", 0.0)
     monkeypatch.setattr(leaders, "LEADER_TIMEOUT", 2.0)

@@ -104,6 +104,7 @@ def up(tmp_path: Path, port: int) -> Iterator[Up]:
     up.kill()
 
 
+@pytest.mark.more
 def test_starts_says_where_gives_more_links_heals_and_leaves_nothing(up: Up) -> None:
     told = up.ready()
     family, run_dir = up.family(), _run_dir(up)

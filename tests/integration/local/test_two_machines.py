@@ -74,6 +74,7 @@ def test_a_drained_machine_gets_no_job_and_one_that_leaves_hands_its_jobs_on(mac
 BSP: dict[str, Any] = {"gate": "bsp", "optimizer": {"name": "adam"}, "strategy": {"name": "adag", "lr": 0.02}}
 
 
+@pytest.mark.more
 def test_workers_without_servers_train_on_both_machines_and_one_is_killed(machines: Machines, go: Path, tmp_path: Path) -> None:
     job = machines.submit("by-gloo", go, workers=3, servers=0, **BSP)
     machines.wait_for_places(job, {machines.first: ["worker", "worker"], SECOND: ["worker"]})

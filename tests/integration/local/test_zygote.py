@@ -377,6 +377,7 @@ def test_what_is_detached_ends_with_a_killed_process_and_others_go_on(bench: Ben
     eventually(lambda: gone(calm_left), "the end of the other's")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("victim", ["the zygote", "its guard"])
 def test_what_is_detached_ends_when_a_program_of_ours_is_killed(victim: str, own_bench: Bench) -> None:
     order, left = detached(own_bench, DETACH["a chain of sessions"])

@@ -24,7 +24,7 @@ def test_asked_rows_have_the_bits_of_the_simulator(where: str, cluster: Callable
     assert_as_simulated(cluster(spec, problems(spec), local=WHERE[where]), spec)
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize("where", WHERE)
 def test_cached_rows_have_the_bits_of_the_simulator(where: str, cluster: Callable[..., Cluster]) -> None:
     """One of the tables has a cache, in which few rows find a place."""

@@ -112,7 +112,7 @@ def test_what_is_no_message_in_a_pipe_is_thrown_away(
     assert torch.equal(attempt.run(), undisturbed)
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize("local", [(0, 1), (1,)], ids=["both", "one"])
 def test_a_message_in_a_pipe_that_is_damaged_comes_again(
     cluster: Make, undisturbed: torch.Tensor, monkeypatch: pytest.MonkeyPatch, local: tuple[int, ...]

@@ -79,7 +79,7 @@ def books(attempt: Cluster) -> list[tuple[int, int]]:
 STRATEGIES: dict[str, dict[str, Any]] = {"sync": {}, "easgd": {"window": 2}, "local_sgd": {"window": 2}}
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("local", [(), (1,)], ids=["remote", "one-local"])
 def test_a_damaged_vector_comes_again_with_the_same_bits(

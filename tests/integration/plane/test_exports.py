@@ -66,7 +66,7 @@ def expected_at(spec: JobSpec, version: int) -> tuple[torch.Tensor, dict[str, di
     return result.center, {name: {key: row for key, (row, _) in rows.items()} for name, rows in rows_of(result.shards).items()}
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize("local", [(), (0, 1)], ids=["redis", "shared memory"])
 def test_each_export_is_the_model_of_its_version(
     cluster: Callable[..., Cluster], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, local: tuple[int, ...]

@@ -34,6 +34,7 @@ class Wide(Fits):
         return nn.Sequential(nn.Linear(5, 90), nn.Tanh(), nn.Linear(90, 90), nn.Tanh(), nn.Linear(90, 2))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule["name"])
 def test_a_job_is_resumed_with_the_bits_of_the_simulator(
     rule: dict[str, Any], cluster: Callable[..., Cluster], tmp_path: Path

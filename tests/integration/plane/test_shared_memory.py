@@ -71,6 +71,7 @@ def test_every_push_is_accounted_for(name: str, cluster: Callable[..., Cluster])
             assert account.pushed == account.applied + account.deferred + account.dropped > 0
 
 
+@pytest.mark.more
 def test_without_enough_memory_vectors_go_through_redis(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """A file system in memory of 1 MiB, made in a mount namespace of its own, as a small container has it."""
     code = f"""

@@ -91,7 +91,7 @@ def test_a_peer_whose_user_code_hangs_ends_the_group_with_its_line(group: dict[s
     assert not ended
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize("group", GROUPS, ids=str)
 def test_a_peer_whose_user_code_lets_no_other_thread_run_is_named_with_its_line(
     group: dict[str, int], folder: Path, capfd: pytest.CaptureFixture[str]

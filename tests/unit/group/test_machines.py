@@ -48,7 +48,7 @@ def replicates(count: int, strategy: dict[str, Any], kind: str = "plain", **more
     return nets.job(kind, strategy, roles={"worker": {"count": 2, "group": count, "device": "cpu"}}, **more)
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", ["plain", "normed", "branch", "tied"])
 @pytest.mark.parametrize(
     ("strategy", "more"),
@@ -70,7 +70,7 @@ def test_one_replicate_on_each_machine_has_the_bits_of_one_machine(
     assert one.losses == other.losses
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("machines", "group", "args"),
     [

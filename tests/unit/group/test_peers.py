@@ -200,7 +200,7 @@ def test_the_lead_counts_what_it_waits_for_its_peers(roles: dict[str, Any], grou
     assert problem.take_peer_wait() == 0
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize(
     "roles", [{"group": 2}, {"group": {"stages": 2}}, {"group": {"fsdp": 2}}, {"group": {"tensor": 2}}], ids=str
 )

@@ -52,7 +52,7 @@ def pair(args: dict[str, Any], group: dict[str, int], accumulate: int = 2, **mor
     return job(args, group, accumulate=accumulate, **more), job(args, 1, accumulate=accumulate * parts_of(group), **more)
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("group", "args"),
     [
@@ -215,7 +215,7 @@ def test_dropout_is_repeated(grouped: GroupProblems) -> None:
     assert all(map(torch.equal, gradients(), gradients()))
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("group", "victim"), [*((THREE, victim) for victim in range(1, 8)), ({**HYBRID, "stages": 2}, 5), (FOUR, 11)], ids=str
 )

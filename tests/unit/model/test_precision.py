@@ -86,6 +86,7 @@ def test_loss_and_evaluate_compute_in_this_dtype_and_parameters_keep_theirs(name
     assert isinstance(trained, ScaledProblem) == (name == "fp16")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["bf16", "fp16"])
 def test_digits_are_learned_as_in_float32(name: str) -> None:
     losses = []

@@ -68,6 +68,7 @@ def test_the_same_run_again_has_the_same_bits(name: str, gate: dict[str, Any]) -
     assert one.decisions == two.decisions
 
 
+@pytest.mark.few(30)
 @every_case
 def test_any_number_of_shards_and_repeated_entries_have_the_same_bits(name: str, gate: dict[str, Any]) -> None:
     one = sim.run(spec(name, gate), NoisyToy, events=60, schedule="random")
@@ -76,7 +77,7 @@ def test_any_number_of_shards_and_repeated_entries_have_the_same_bits(name: str,
     assert one.decisions == two.decisions
 
 
-@pytest.mark.few(8)
+@pytest.mark.few(4)
 @every_case
 def test_trains_to_the_end_and_finds_the_minimum(name: str, gate: dict[str, Any]) -> None:
     if name == "delayed_diloco" and "pipeline" in gate:
@@ -129,7 +130,7 @@ class _Ends:
     post = wait = exchange
 
 
-@pytest.mark.few(20)
+@pytest.mark.few(10)
 @every_case
 def test_what_the_gate_promises(name: str, gate: dict[str, Any]) -> None:
     run = sim.run(spec(name, gate), NoisyToy, events=300, schedule="random", speeds=[1, 1, 2, 3][: workers(name)])
@@ -145,6 +146,7 @@ def test_what_the_gate_promises(name: str, gate: dict[str, Any]) -> None:
                 assert max(clocks) - min(clocks) <= gate["bound"] + 1
 
 
+@pytest.mark.few(30)
 @every_case
 def test_lost_workers_come_back_and_train_the_rest(name: str, gate: dict[str, Any]) -> None:
     n = workers(name)

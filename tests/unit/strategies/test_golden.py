@@ -112,6 +112,7 @@ def test_known_answer_of_elastic_workers_that_start_apart() -> None:
     assert run.center.tolist() == pytest.approx((1.344169517813, 2.670043360292), abs=1e-9, rel=0)
 
 
+@pytest.mark.few(10)
 @pytest.mark.parametrize(("name", "settings", "gate", "workers", "version", "center"), GOLDEN)
 def test_known_answers_from_the_command_line(
     name: str, settings: dict[str, Any], gate: dict[str, Any] | None, workers: int, version: int, center: tuple[float, float]

@@ -56,7 +56,7 @@ class TestStaleness:
 class TestStability:
     """On f = x^2 / 2 in turn, a rule that moves the center by c x has an exact limit: c < 2 sin(pi / (2 (2n - 1)))."""
 
-    @pytest.mark.few(1)
+    @pytest.mark.more
     @pytest.mark.parametrize(("workers", "lr", "window"), [(3, 0.1, 9), (4, 0.1, 5), (8, 0.05, 4)])
     def test_downpour_diverges_one_window_later(self, workers: int, lr: float, window: int) -> None:
         assert growth("downpour", workers, lr, n_push=window, n_fetch=window) < 1
@@ -68,6 +68,7 @@ class TestStability:
     def test_adag_converges_there_with_any_window(self, workers: int, lr: float, window: int) -> None:
         assert growth("adag", workers, lr, window=window) < 1
 
+    @pytest.mark.few(1)
     @pytest.mark.parametrize("workers", [1, 2, 4, 8])
     def test_async_diverges_at_its_limit(self, workers: int) -> None:
         limit = 2 * math.sin(math.pi / (2 * (2 * workers - 1)))
@@ -93,6 +94,7 @@ class TestImplicitMomentum:
         assert mu == pytest.approx(1 - 1 / workers, abs=0.01)
         assert rate == pytest.approx(RATE / workers, rel=0.05)
 
+    @pytest.mark.more
     def test_with_the_correction_is_the_one_that_was_asked_for(self) -> None:
         optimizer = {"name": "sgd", "momentum": 0.8, "momentum_correction": True}
         mu, _ = fitted(4, optimizer, lags=2)

@@ -31,6 +31,7 @@ def _threads_change_within_a_tree() -> Iterator[None]:
     sys.setswitchinterval(interval)
 
 
+@pytest.mark.more
 def test_trees_that_are_made_at_once_do_not_disturb_each_other() -> None:
     def parse(at: int) -> int:
         parse_expression(f"list[{'dict[str, ' * 20}int{']' * 20}]")
