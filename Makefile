@@ -59,7 +59,7 @@ test-long: .venv/.dev backend/page/index.html  ## what both leave out: long laws
 	@$(MAKE) --no-print-directory --output-sync=target -j2 SHORT=long jobs e2e
 
 unit: .venv/.dev  ## tests without servers, the laws in the simulator among them; TESTS=PATH and ARGS='-k NAME' choose, as in the next three
-	$(PYTEST) $(or $(TESTS),tests/unit tests/laws) -m '$(SHORT) and not redis' -n 2 $(ARGS)
+	$(PYTEST) $(or $(TESTS),tests/unit tests/laws) -m '$(SHORT) and not redis' -n 4 $(ARGS)
 
 integration: .venv/.dev backend/page/index.html  ## tests against real Postgres, Redis and Celery, the laws over Redis among them
 	$(PYTEST) $(or $(TESTS),tests/integration tests/hostile tests/laws tests/gpu) -m '$(SHORT) and not simulator' -n 4 --dist loadgroup $(ARGS)
