@@ -18,7 +18,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +26,8 @@ from gradstream.process.zygote.launch import die_with_parent
 
 SERVER, WORKER = "10.77.0.1", "10.77.0.2"
 _NETWORK = 0x40000000  # CLONE_NEWNET
+_NONE_HAS_IT = "02:00:00:00:00:01"
+"""A hardware address of no host."""
 _CHUNK = 256 * 1024
 
 
@@ -75,7 +77,7 @@ def two_hosts() -> Iterator[Hosts]:
         os.close(before)
         raise Forbidden(f"unshare: {os.strerror(ctypes.get_errno())}; network namespaces need root")
     try:
-        with closing(Hosts()) as hosts:
+        with closing(Hosts(before)) as hosts:
             yield hosts
     finally:
         _move_to(before)
@@ -85,8 +87,9 @@ def two_hosts() -> Iterator[Hosts]:
 class Hosts:
     """Both ends of the line. This thread is on the servers' host."""
 
-    def __init__(self) -> None:
-        """Raises: Forbidden."""
+    def __init__(self, outside: int | None = None) -> None:
+        """`outside`: the network where this thread was before. Raises: Forbidden."""
+        self._outside = outside
         self._holder = subprocess.Popen(["unshare", "--net", "cat"], stdin=subprocess.PIPE)  # ends when we do
         self._here, there = _namespace(), Path(f"/proc/{self._holder.pid}/ns/net")
         deadline = time.monotonic() + 10
@@ -109,14 +112,32 @@ class Hosts:
         for handle in (self._here, self._there):
             os.close(handle)
 
-    @contextmanager
-    def workers(self) -> Iterator[None]:
+    def workers(self) -> AbstractContextManager[None]:
         """What this thread starts and opens inside is on the workers' host."""
-        _move_to(self._there)
+        return _inside(self._there)
+
+    def servers(self) -> AbstractContextManager[None]:
+        """The same for the servers' host, where this thread has left it."""
+        return _inside(self._here)
+
+    def outside(self) -> AbstractContextManager[None]:
+        """Inside, this thread is in the network where it was before."""
+        assert self._outside is not None, "they were made by `two_hosts`"
+        return _inside(self._outside)
+
+    @contextmanager
+    def silent(self) -> Iterator[None]:
+        """Inside, all packets between the hosts are lost, without an error at either end."""
+        ends = ((self.servers, WORKER, "gs-server"), (self.workers, SERVER, "gs-worker"))
         try:
+            for host, other, line in ends:
+                with host():
+                    _run(f"ip neigh replace {other} lladdr {_NONE_HAS_IT} dev {line} nud permanent")
             yield
         finally:
-            _move_to(self._here)
+            for host, other, line in ends:
+                with host():
+                    _run(f"ip neigh del {other} dev {line}")
 
     def become(self, network: Network) -> None:
         self._shape("gs-server", network)
@@ -165,6 +186,17 @@ class Hosts:
 
 def _namespace(of: str = "thread-self") -> int:
     return os.open(f"/proc/{of}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+
+
+@contextmanager
+def _inside(namespace: int) -> Iterator[None]:
+    before = _namespace()
+    _move_to(namespace)
+    try:
+        yield
+    finally:
+        _move_to(before)
+        os.close(before)
 
 
 def _move_to(namespace: int) -> None:
