@@ -18,7 +18,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -77,7 +77,7 @@ def two_hosts() -> Iterator[Hosts]:
         os.close(before)
         raise Forbidden(f"unshare: {os.strerror(ctypes.get_errno())}; network namespaces need root")
     try:
-        with closing(Hosts(before)) as hosts:
+        with closing(Hosts()) as hosts:
             yield hosts
     finally:
         _move_to(before)
@@ -87,9 +87,8 @@ def two_hosts() -> Iterator[Hosts]:
 class Hosts:
     """Both ends of the line. This thread is on the servers' host."""
 
-    def __init__(self, outside: int | None = None) -> None:
-        """`outside`: the network where this thread was before. Raises: Forbidden."""
-        self._outside = outside
+    def __init__(self) -> None:
+        """Raises: Forbidden."""
         self._holder = subprocess.Popen(["unshare", "--net", "cat"], stdin=subprocess.PIPE)  # ends when we do
         self._here, there = _namespace(), Path(f"/proc/{self._holder.pid}/ns/net")
         deadline = time.monotonic() + 10
@@ -112,32 +111,29 @@ class Hosts:
         for handle in (self._here, self._there):
             os.close(handle)
 
-    def workers(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def workers(self) -> Iterator[None]:
         """What this thread starts and opens inside is on the workers' host."""
-        return _inside(self._there)
-
-    def servers(self) -> AbstractContextManager[None]:
-        """The same for the servers' host, where this thread has left it."""
-        return _inside(self._here)
-
-    def outside(self) -> AbstractContextManager[None]:
-        """Inside, this thread is in the network where it was before."""
-        assert self._outside is not None, "they were made by `two_hosts`"
-        return _inside(self._outside)
+        _move_to(self._there)
+        try:
+            yield
+        finally:
+            _move_to(self._here)
 
     @contextmanager
     def silent(self) -> Iterator[None]:
         """Inside, all packets between the hosts are lost, without an error at either end."""
-        ends = ((self.servers, WORKER, "gs-server"), (self.workers, SERVER, "gs-worker"))
+        lost = f"lladdr {_NONE_HAS_IT} nud permanent"
+        self._set_neighbours("replace", lost)
         try:
-            for host, other, line in ends:
-                with host():
-                    _run(f"ip neigh replace {other} lladdr {_NONE_HAS_IT} dev {line} nud permanent")
             yield
         finally:
-            for host, other, line in ends:
-                with host():
-                    _run(f"ip neigh del {other} dev {line}")
+            self._set_neighbours("del", "")
+
+    def _set_neighbours(self, how: str, settings: str) -> None:
+        _run(f"ip neigh {how} {WORKER} dev gs-server {settings}")
+        with self.workers():
+            _run(f"ip neigh {how} {SERVER} dev gs-worker {settings}")
 
     def become(self, network: Network) -> None:
         self._shape("gs-server", network)
@@ -186,17 +182,6 @@ class Hosts:
 
 def _namespace(of: str = "thread-self") -> int:
     return os.open(f"/proc/{of}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
-
-
-@contextmanager
-def _inside(namespace: int) -> Iterator[None]:
-    before = _namespace()
-    _move_to(namespace)
-    try:
-        yield
-    finally:
-        _move_to(before)
-        os.close(before)
 
 
 def _move_to(namespace: int) -> None:
