@@ -92,6 +92,7 @@ def traffic(spec: JobSpec, size: Size) -> Traffic:
         pulls=pulls,
         sent_per_second=pushed * pushes / step if pushes and step else None,
         received_per_second=pulled * pulls / step if pulls and step else None,
+        machine_bytes=ITEM * size.parameters if spec.roles.worker.group.machines > 1 else None,
     )
 
 

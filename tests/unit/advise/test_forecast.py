@@ -62,6 +62,14 @@ def test_bytes_are_those_of_the_codec_on_every_shard(codec: str) -> None:
     assert found.received_per_second == pytest.approx(x.nbytes / 4 / 0.02)
 
 
+def test_a_group_on_several_machines_sends_theta_to_each() -> None:
+    def on(machines: int) -> int | None:
+        roles = {"worker": {"count": 1, "group": {"replicate": 4, "machines": machines}}}
+        return traffic(job({"name": "sync"}, workers=1, roles=roles), Size(parameters=1000)).machine_bytes
+
+    assert [on(1), on(2), on(4)] == [None, 4000, 4000]
+
+
 def test_what_is_not_known_is_left_open() -> None:
     size = Size(parameters=1000)
     assert traffic(job(WINDOW), size).sent_per_second is None
