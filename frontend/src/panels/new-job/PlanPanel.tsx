@@ -58,8 +58,8 @@ function OfSize({ plan: { size, traffic, local_share: share, memory, nodes, shar
       )}
       {traffic.machine_bytes !== null && (
         <Fact
-          term="Each mini-batch"
-          value={`sends ${formatBytes(traffic.machine_bytes)} to each other machine of a worker`}
+          term="Group"
+          value={`sends ${formatBytes(traffic.machine_bytes)} to each other machine for a mini-batch`}
           note="A gradient of the same size comes back. gradstream advise says how long that takes."
         />
       )}
