@@ -26,6 +26,8 @@ from gradstream.process.zygote.launch import die_with_parent
 
 SERVER, WORKER = "10.77.0.1", "10.77.0.2"
 _NETWORK = 0x40000000  # CLONE_NEWNET
+_NONE_HAS_IT = "02:00:00:00:00:01"
+"""A hardware address of no host."""
 _CHUNK = 256 * 1024
 
 
@@ -117,6 +119,21 @@ class Hosts:
             yield
         finally:
             _move_to(self._here)
+
+    @contextmanager
+    def silent(self) -> Iterator[None]:
+        """Inside, all packets between the hosts are lost, without an error at either end."""
+        lost = f"lladdr {_NONE_HAS_IT} nud permanent"
+        self._set_neighbours("replace", lost)
+        try:
+            yield
+        finally:
+            self._set_neighbours("del", "")
+
+    def _set_neighbours(self, how: str, settings: str) -> None:
+        _run(f"ip neigh {how} {WORKER} dev gs-server {settings}")
+        with self.workers():
+            _run(f"ip neigh {how} {SERVER} dev gs-worker {settings}")
 
     def become(self, network: Network) -> None:
         self._shape("gs-server", network)

@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from gradstream.advise.group.cost import seconds_between_machines
 from gradstream.advise.group.shapes import group_seconds
 from gradstream.advise.limits import rate, serial_limit
 from gradstream.advise.measure import Measurement
@@ -69,6 +70,7 @@ def advise(spec: JobSpec, measured: Measurement, machines: Machines) -> Advice:
     choice, reasons = _choice(spec, calm, look)
     lr, last = _rate(choice, measured)
     more = [*_without_servers(choice.spec), *_dealt(choice.spec, machines), *_unpaired(spec, measured)]
+    more += _on_several_machines(spec, measured, machines)
     return Advice(job, strategies, choice, lr, [*slower, *reasons, *more, *last])
 
 
@@ -77,7 +79,15 @@ def for_group(spec: JobSpec, measured: Measurement, machines: Machines) -> Machi
     it by `parallelism`."""
     if measured.group is None or spec.roles.worker.group.peers == 1:
         return machines
-    return replace(machines, step=group_seconds(spec, machines.step, measured.group) * spec.parallelism)
+    step = group_seconds(spec, machines.step, measured.group) + _between_machines(spec, measured, machines)
+    return replace(machines, step=step * spec.parallelism)
+
+
+def _between_machines(spec: JobSpec, measured: Measurement, machines: Machines) -> float:
+    """Return the seconds of a mini-batch for which vectors are on their way between the machines of a group."""
+    assert measured.group, "the model can be trained by a group"
+    group, vector = spec.roles.worker.group, measured.center
+    return seconds_between_machines(group, vector, measured.group, machines.bandwidth, machines.latency)
 
 
 def _calm(spec: JobSpec, measured: Measurement) -> tuple[float, list[str]]:
@@ -170,6 +180,19 @@ def _unpaired(spec: JobSpec, measured: Measurement) -> Iterator[str]:
             f"With tensor: {spec.roles.worker.group.tensor}, the processes gather the outputs of each of {measured.gathered} "
             "linear layers. A tensor_plan() in the workload that pairs them, colwise and then rowwise, exchanges half as often."
         )
+
+
+def _on_several_machines(spec: JobSpec, measured: Measurement, machines: Machines) -> Iterator[str]:
+    """Say how much of a mini-batch a group on several machines spends on its network."""
+    group = spec.roles.worker.group
+    if group.machines == 1 or measured.group is None:
+        return
+    whole = for_group(spec, measured, machines).step / spec.parallelism
+    between = _between_machines(spec, measured, machines)
+    yield (
+        f"With machines: {group.machines}, each mini-batch sends {measured.center / 1e6:.3g} MB to each other machine of a worker "
+        f"and gets as much back. That takes {between:.3g} of its {whole:.3g} s; more workers with a window send less."
+    )
 
 
 def takes(spec: JobSpec, codec: str) -> bool:

@@ -21,8 +21,6 @@ from gradstream.spec.cadence import HOLD_AT
 
 ITEM = 4
 """Bytes of a parameter in nearly all models."""
-_THETAS_OF_MACHINE = 2
-"""Vectors on a machine beside that of a group's lead: theta as it is used, and as it comes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +92,7 @@ def traffic(spec: JobSpec, size: Size) -> Traffic:
         pulls=pulls,
         sent_per_second=pushed * pushes / step if pushes and step else None,
         received_per_second=pulled * pulls / step if pulls and step else None,
+        machine_bytes=ITEM * size.parameters if spec.roles.worker.group.machines > 1 else None,
     )
 
 
@@ -116,9 +115,9 @@ def memory(spec: JobSpec, size: Size) -> Memory:
         worker += 0 if spec.shares_memory else vector  # the sum of all pushes, beside the worker's own
     lead = peer = machine = None
     if role.group.machines > 1:
-        worker += vector  # the gradient of another machine
+        worker += (role.group.machines - 1) * vector  # the gradients of the other machines
         own_sum = group.peers == group.replicate  # a lead would sum where its pushes are sent from
-        machine = math.ceil((_THETAS_OF_MACHINE + own_sum + gradients.all(group.peers)) * vector) + group.peers * each_narrow
+        machine = math.ceil((1 + own_sum + gradients.all(group.peers)) * vector) + group.peers * each_narrow
     if role.group.peers > 1:
         own, of_optimizer = gradients.each * vector + each_narrow, kept * vector / (group.peers if group.fsdp > 1 else 1)
         lead = math.ceil(own + of_optimizer + travel * vector)

@@ -70,6 +70,10 @@ class Traffic(BaseModel, frozen=True):
         description="Bytes per second that a worker pushes if it never waits; null: its speed is not known"
     )
     received_per_second: float | None = Field(description="Bytes per second that it pulls, likewise")
+    machine_bytes: int | None = Field(
+        description="Bytes of theta that a mini-batch takes to each other machine of the worker's group. A gradient of as many "
+        "comes back; null: the worker is on one machine"
+    )
 
 
 class Memory(BaseModel, frozen=True):

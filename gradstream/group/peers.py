@@ -1,4 +1,4 @@
-"""The lead's children, as the lead has them: it asks all of them, computes its own part, and then takes their answers."""
+"""The other peers of a group, as the lead has them: it asks all of them, computes its own part, and then takes their answers."""
 
 from __future__ import annotations
 
@@ -9,16 +9,19 @@ import select
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from multiprocessing import connection
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from torch import Tensor
+
 from gradstream.errors import GradstreamError
+from gradstream.group.machines.machine_link import MachineLink, describe_break
 from gradstream.group.peer import Failed, PeerName, PeerProblem, serve
-from gradstream.group.requests import EndMachine, Request
+from gradstream.group.requests import Request
 from gradstream.input import tensor_pipe
 from gradstream.process import exits
 from gradstream.process.exits import EXIT_CODES, ExitReason, UserError
@@ -78,6 +81,7 @@ class Peers:
         """Processes of the group on this machine, with this one."""
         self._label, self._folder, self._name_of = label, folder, problem.name_of
         self._pipes, self._processes = dict[int, Connection](), list[Any]()
+        self._machines = dict[int, MachineLink]()
         self._timeout = spec.roles.worker.step_timeout
         self._dumps = [StackDump(folder) if folder and self._timeout else None for _ in range(1, count)]
         self._output = LabelledOutput()
@@ -103,26 +107,27 @@ class Peers:
 
     def join(self, number: int, pipe: Connection) -> None:
         """Take in the first process of another machine, which answers for all of them there. `number`: its own in the group."""
-        os.set_blocking(pipe.fileno(), False)
-        self._pipes[number] = pipe
+        self._machines[number] = MachineLink(pipe, f"machine of peer {number}", partial(self._wait_for_peer, number))
 
     @property
     def on_other_machines(self) -> list[int]:
         """Numbers of the processes that answer for those of another machine, in their order."""
-        return [number for number in self._pipes if number >= self.count]
+        return list(self._machines)
 
-    def ask(self, number: int, request: Request) -> None:
-        """Send a request to a peer, from 1. Waits while it takes some of it now and then. Raises: PeerLost."""
-        try:
-            tensor_pipe.send(self._pipes[number], request, partial(self._wait_for_peer, number))
-            self._asked.add(number)
-        except ConnectionError:
-            raise self._lost(number) from None
+    def ask(self, number: int, request: Request, theta: Tensor | None = None) -> None:
+        """Send a request to a peer, from 1. Waits while it takes some of it now and then, but for none on another machine.
+        `theta`: follows a request to another machine. Raises: PeerLost."""
+        if link := self._machines.get(number):
+            link.ask(request, theta)
+        else:
+            with self._expected(number):
+                tensor_pipe.send(self._pipes[number], request, partial(self._wait_for_peer, number))
+        self._asked.add(number)
 
     def ask_all(self, request: Request) -> list[Any]:
         """Return the answers of all peers, and of other machines, to one request, between steps: the wait is none of
         `wait_seconds`. Raises: as `ask` and `answer`."""
-        waited, numbers = self.wait_seconds, list(self._pipes)
+        waited, numbers = self.wait_seconds, [*self._pipes, *self._machines]
         for number in numbers:
             self.ask(number, request)
         answers = [self.answer(number) for number in numbers]
@@ -136,15 +141,24 @@ class Peers:
             self._take_early(began)
         return self._early.pop(number)
 
+    def add_gradient(self, number: int, total: Tensor) -> None:
+        """Add the gradient that follows the answer of another machine, as it comes. Raises: PeerLost."""
+        pieces = self._machines[number].take_pieces()
+        while True:
+            with self._expected(number), self._waiting():
+                came = next(pieces, None)
+            if came is None:
+                return
+            piece, gradient = came
+            total[piece] += gradient
+
     def receive(self, pipe: Connection, number: int) -> Any:
         """Return the next value from a pipe to the peer with this number. Raises: PeerLost; UserError of any peer."""
         began = time.monotonic()
         while not self._take_early(began, pipe):
             pass
-        try:
+        with self._expected(number):
             return tensor_pipe.receive(pipe)
-        except (EOFError, ConnectionError):
-            raise self._lost(number) from None
 
     def wait_for(self, file: int) -> None:
         """Wait until something can be read from this file, in which peers write. Raises: PeerLost; UserError of any peer."""
@@ -158,7 +172,7 @@ class Peers:
 
     def _take_early(self, began: float, pipe: Connection | int | None = None) -> bool:
         """Wait for an answer of any peer, or until something is in `pipe`, which it returns. Raises: PeerLost; UserError."""
-        pipes = {self._pipes[number]: number for number in self._asked}
+        pipes = {self._end_of(number): number for number in self._asked}
         with self._waiting():
             ready = connection.wait([*pipes, *([] if pipe is None else [pipe])], _LOOK_INTERVAL)
         if not ready:
@@ -177,16 +191,32 @@ class Peers:
             self.is_waiting = False
             self.wait_seconds += time.perf_counter() - waited_from
 
+    def _end_of(self, number: int) -> Connection:
+        """Return what can be read when this peer answers."""
+        return self._machines[number].ready if number in self._machines else self._pipes[number]
+
     def _take(self, number: int) -> None:
         self._asked.discard(number)
         try:
-            self._early[number] = tensor_pipe.receive(self._pipes[number], partial(self._wait_for_peer, number))
-        except (EOFError, ConnectionError):
-            raise self._lost(number) from None
+            with self._expected(number):
+                self._early[number] = self._receive_answer(number)
         except Failed as failed:
             if failed.part is None:
                 raise failed.cause from None
             raise UserError(failed.part) from failed.cause
+
+    def _receive_answer(self, number: int) -> Any:
+        if link := self._machines.get(number):
+            return link.take_answer()
+        return tensor_pipe.receive(self._pipes[number], partial(self._wait_for_peer, number))
+
+    @contextmanager
+    def _expected(self, number: int) -> Iterator[None]:
+        """Raises: PeerLost, for what the pipe of this peer raises inside."""
+        try:
+            yield
+        except (EOFError, OSError) as error:
+            raise self._lost(number, error) from None
 
     def _wait_for_peer(self, number: int, file: int, event: int) -> None:
         """Wait until a peer takes more of a request, or sends more of an answer. The wait counts in slices, so that a worker that
@@ -205,10 +235,11 @@ class Peers:
         listed = ", ".join(map(str, sorted(map(self._name_of, numbers))))
         return f"peers {listed}" if "," in listed else f"peer {listed}" if listed else "the other peers"
 
-    def _lost(self, number: int) -> PeerLost:
+    def _lost(self, number: int, error: Exception) -> PeerLost:
         named = f"{self._named([number])} of {self._label}"
-        if number >= self.count:
-            return MachineLost(f"the connection to {named}, on another machine, broke, and with it the whole worker ends")
+        if link := self._machines.get(number):
+            where = f"on another machine{link.address and f' ({link.address})'}"
+            return MachineLost(f"the connection to {named}, {where}, {describe_break(error)}, and with it the whole worker ends")
         process = self._processes[number - 1]
         process.join(_ENDS_WITHIN)
         code = process.exitcode
@@ -232,9 +263,8 @@ class Peers:
 
     def close(self) -> None:
         """End them. Those on other machines end by themselves."""
-        for number in self.on_other_machines:
-            with suppress(OSError, PeerLost), self._pipes[number] as pipe:
-                tensor_pipe.send(pipe, EndMachine(), partial(self._wait_for_peer, number))
+        for link in self._machines.values():
+            link.close()
         for process in self._processes:
             process.kill()
         for process in self._processes:

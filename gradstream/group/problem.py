@@ -138,12 +138,12 @@ class GroupProblem(ModelProblem):
         here, *elsewhere = share_out(taken.shares, self._machines)
         away = [each for each in zip(self._others.on_other_machines, elsewhere, strict=True) if each[1]]
         for number, shares in away:
-            self._others.ask(number, TrainOnMachine(taken.position, self._pass, shares, scale, self._flat.theta))
+            self._others.ask(number, TrainOnMachine(taken.position, self._pass, shares, scale), self._flat.theta)
         total, loss = self._sum_here(taken._replace(shares=here), scale)
         for number, _ in away:
-            trained, gradient = self._others.answer(number)
+            trained: Trained = self._others.answer(number)
             self._note(trained)
-            total += gradient
+            self._others.add_gradient(number, total)
             loss += trained.loss
         return Gradient(self._finished(total), loss, taken.examples)
 

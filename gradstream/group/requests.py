@@ -34,13 +34,13 @@ class Check(NamedTuple):
 
 
 class TrainOnMachine(NamedTuple):
-    """Train these parts of a mini-batch at `theta` with all processes of another machine. The answer: a `TrainedOnMachine`."""
+    """Train these parts of a mini-batch with all processes of another machine. Theta follows the request, and the sum of their
+    gradients follows the answer, a `Trained`: both as they are, so that they arrive where they stay."""
 
     position: int
     epoch: int
     shares: list[MicroBatch]
     scale: float | None
-    theta: Tensor
 
 
 class TakeBuffers(NamedTuple):
@@ -137,11 +137,3 @@ class Trained(NamedTuple):
     left: Left = Left(())
     media: Sequence[Pending] = ()
     """The images, tables and others that the workload has logged."""
-
-
-class TrainedOnMachine(NamedTuple):
-    """The answer of another machine."""
-
-    trained: Trained
-    gradient: Tensor
-    """The sum over its processes, shape (size,)."""

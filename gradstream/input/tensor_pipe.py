@@ -66,18 +66,22 @@ def write(pipe: Connection, packed: Packed, wait: WaitForPipe | None = None) -> 
     process is gone; what `wait` raises."""
     head = pickle.dumps((packed.head, [(view.nbytes, _address(view) % _LINE) for view in packed.views]))
     for view in (memoryview(_LENGTH.pack(len(head)) + head), *packed.views):
-        while view:
-            try:
-                view = view[os.write(pipe.fileno(), view) :]
-            except BlockingIOError:
-                if wait is None:
-                    raise
-                wait(pipe.fileno(), select.POLLOUT)
+        _write_from(view, pipe.fileno(), wait)
 
 
 def send(pipe: Connection, value: Any, wait: WaitForPipe | None = None) -> None:
     """Pack a value and write it. Raises: as these two."""
     write(pipe, pack(value), wait)
+
+
+def send_vector(pipe: Connection, vector: Tensor, wait: WaitForPipe | None = None) -> None:
+    """Send the bytes of a vector as they are, for `receive_vector`. Raises: as `write`."""
+    _write_from(_bytes_of(vector), pipe.fileno(), wait)
+
+
+def receive_vector(pipe: Connection, into: Tensor, wait: WaitForPipe | None = None) -> None:
+    """Receive a vector, or the next part of one, to where it stays. Raises: as `receive`."""
+    _read_into(_bytes_of(into), pipe.fileno(), wait)
 
 
 def send_error(pipe: Connection, error: BaseException) -> None:
@@ -118,8 +122,23 @@ def _packed(message: Any) -> Packed:
     return Packed(head, [buffer.raw() for buffer in buffers])
 
 
+def _bytes_of(vector: Tensor) -> memoryview:
+    array: Any = vector.detach().view(torch.uint8).numpy()
+    return memoryview(array)
+
+
 def _address(view: memoryview) -> int:
     return torch.frombuffer(view, dtype=torch.uint8).data_ptr() if view.nbytes else 0
+
+
+def _write_from(view: memoryview, pipe: int, wait: WaitForPipe | None) -> None:
+    while view:
+        try:
+            view = view[os.write(pipe, view) :]
+        except BlockingIOError:
+            if wait is None:
+                raise
+            wait(pipe, select.POLLOUT)
 
 
 def _read_into(view: memoryview, pipe: int, wait: WaitForPipe | None) -> None:

@@ -392,6 +392,8 @@ def test_the_plan_says_where_why_not_and_how_much(open_page: OpenPage) -> None:
     text.fill(job.replace("async", "sync") + "roles: {worker: {count: 3}, server: {count: 0}}\n")
     expect(plan).to_contain_text("held by the workers")
     expect(plan).to_contain_text("each of its 3 workers holds a shard")
+    text.fill(f"{job}roles: {{worker: {{count: 1, group: {{replicate: 2, machines: 2}}}}}}\n")
+    expect(plan).to_contain_text("sends 4 MB to each other machine for a mini-batch")
 
 
 @pytest.mark.more

@@ -8650,6 +8650,11 @@ export interface components {
              * @description Bytes per second that it pulls, likewise
              */
             received_per_second: number | null;
+            /**
+             * Machine Bytes
+             * @description Bytes of theta that a mini-batch takes to each other machine of the worker's group. A gradient of as many comes back; null: the worker is on one machine
+             */
+            machine_bytes: number | null;
         };
         /**
          * UncommittedChange

@@ -11,6 +11,9 @@ of each process. A micro-batch takes a time that does not shrink with its exampl
 B are the bytes between two stages. Each process beside the lead adds a request and its answer. Axes multiply: T, B and the bytes
 of E are those of a part, a stage adds the gradients of its blocks, V / s, and each further replicate V. With tensor t beside
 stages, T of a stage is T (c / t + 1 - c) + E / s, and beside fsdp n the n add one after the other: (n - 1) V / s.
+
+On k machines, each has r / k replicates. The lead sends theta to the others, and adds their gradients as they come. With S the
+time of a vector on the lead's link, that takes (k - 1) S + (k - 1) max(S, V) and two latencies more.
 """
 
 from __future__ import annotations
@@ -71,11 +74,20 @@ def seconds(group: WorkerGroup, accumulate: int, step: float, facts: GroupFacts)
         idle = (accumulate + group.stages - 1) / accumulate
         computed, exchanged = computed * largest_stage(facts, group.stages) * idle, exchanged / group.stages * idle
         sent = 2 * facts.boundary * PER_BYTE / group.parts
-    return computed + exchanged + sent + facts.add * _added(group, facts) + REQUEST * (group.peers - 1)
+    requests = group.machines - 1 + group.on_one_machine.peers - 1
+    return computed + exchanged + sent + facts.add * _added(group.on_one_machine, facts) + REQUEST * requests
+
+
+def seconds_between_machines(group: WorkerGroup, vector: int, facts: GroupFacts, bandwidth: float, latency: float) -> float:
+    """Return the time that theta and the gradients of a mini-batch are on their way between the machines of a group. `vector`:
+    bytes of the model. `bandwidth`: bytes per second of the lead's link, each way. `latency`: seconds of a message, one way."""
+    others = group.machines - 1
+    sent = others * vector / bandwidth
+    return sent + max(sent, others * facts.add) + 2 * latency if others else 0.0
 
 
 def _added(group: WorkerGroup, facts: GroupFacts) -> float:
-    """Return the vectors like the model that are added one after the other."""
+    """Return the vectors like the model that are added one after the other on one machine."""
     if group.parts == group.peers == group.replicate:
         return group.replicate - 1
     own = 1 / group.stages

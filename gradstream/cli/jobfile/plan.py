@@ -87,6 +87,8 @@ def _of_size(plan: Plan, spec: JobSpec) -> Iterator[tuple[str, str]]:
         local = "" if plan.local_share is None else f"; {plan.local_share:.0%} of it stays within a machine, in shared memory"
         sent, received = round(traffic.sent_per_second), round(traffic.received_per_second)
         yield "each worker", f"sends {size(sent)}/s and receives {size(received)}/s if it never waits{local}"
+    if traffic.machine_bytes is not None:
+        yield "a group", f"sends {size(traffic.machine_bytes)} to each other machine for a mini-batch, and gets as much back"
     beside = f", {size(memory.server)} of all shards" if plan.shards.count else " with its shard"
     peer = (
         ""

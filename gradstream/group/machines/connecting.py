@@ -40,7 +40,8 @@ _STRANGER_TIMEOUT = 5
 _LOG_INTERVAL = 30.0
 """Seconds between two lines of the log about a wait."""
 _PROBES = {"TCP_KEEPIDLE": 5, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 4, "TCP_USER_TIMEOUT": 30_000}
-"""A connection is lost 25 s after the other machine has gone silent, and 30 s (here in ms) after it took the last bytes."""
+"""A connection is lost 30 s (in ms) after the other machine has gone silent, or has taken the last bytes. Linux does not count the
+probes beside that time."""
 _NUMBER = struct.Struct("<I")
 _LEAD = "lead"
 
@@ -75,7 +76,7 @@ def connect_machines(order: ProcessOrder) -> list[Connection]:
 def _admit(connected: socket.socket, key: bytes) -> tuple[int, Connection]:
     """Raises: OSError, EOFError, AuthenticationError, struct.error: it is a stranger."""
     _limit_reads(connected, _STRANGER_TIMEOUT)
-    pipe = _pipe(connected)
+    pipe = as_pipe(connected)
     deliver_challenge(pipe, key)
     answer_challenge(pipe, key)
     [machine] = _NUMBER.unpack(pipe.recv_bytes(_NUMBER.size))
@@ -96,7 +97,7 @@ def connect_to_lead(order: ProcessOrder) -> Connection:
     deadline = time.monotonic() + _CONNECT_TIMEOUT
     while True:
         try:
-            pipe = _pipe(socket.create_connection((address, port), timeout=_CONNECT_TIMEOUT))
+            pipe = as_pipe(socket.create_connection((address, port), timeout=_CONNECT_TIMEOUT))
             answer_challenge(pipe, bytes.fromhex(key))
             deliver_challenge(pipe, bytes.fromhex(key))
             pipe.send_bytes(_NUMBER.pack(order.machine))
@@ -127,7 +128,8 @@ def _log_waits(order: ProcessOrder) -> Callable[[float], None]:
     return look
 
 
-def _pipe(connected: socket.socket) -> Connection:
+def as_pipe(connected: socket.socket) -> Connection:
+    """Return a connection between machines as a pipe, which ends if the other one goes silent."""
     connected.settimeout(None)
     connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 from typing import Any
 
+from torch import Tensor
+
 from gradstream.center.entries import Buffers
+from gradstream.group.machines.machine_link import describe_break
 from gradstream.group.peer import send_failure
 from gradstream.group.peers import MachineLost
 from gradstream.group.private_memory import PrivateMemory
@@ -22,7 +26,6 @@ from gradstream.group.requests import (
     TakeState,
     TakeUse,
     Trained,
-    TrainedOnMachine,
     TrainOnMachine,
 )
 from gradstream.input import randomness, tensor_pipe
@@ -40,6 +43,8 @@ class MachineProblem(GroupProblem):
     """It waits for a request."""
     _computed = 0.0
     """Seconds of computing gradients since this was last set to 0."""
+    _gradient: Tensor
+    """The sum over its processes, shape (size,), since the last request to train."""
     _memory_taken = PrivateMemory()
 
     def draw_own_numbers(self, seed: int, rank: int) -> None:
@@ -56,10 +61,10 @@ class MachineProblem(GroupProblem):
         of this machine is. UserError, which the lead gets, too."""
         while True:
             self.is_idle = True
-            try:
+            with _lead_expected():
                 request = tensor_pipe.receive(lead)
-            except (EOFError, OSError) as error:
-                raise _lead_lost() from error
+                if isinstance(request, TrainOnMachine):
+                    tensor_pipe.receive_vector(lead, self._flat.theta)
             if isinstance(request, EndMachine):
                 return
             self.is_idle = False
@@ -73,10 +78,10 @@ class MachineProblem(GroupProblem):
             with suppress(OSError):
                 send_failure(lead, error, self._model.first_peer)
             raise
-        try:
+        with _lead_expected():
             tensor_pipe.send(lead, answer)
-        except OSError as error:
-            raise _lead_lost() from error
+            if isinstance(request, TrainOnMachine):
+                tensor_pipe.send_vector(lead, self._gradient)
 
     def answer(self, request: MachineRequest) -> Any:
         """Do what the lead asks. Raises: UserError, PeerLost."""
@@ -97,16 +102,15 @@ class MachineProblem(GroupProblem):
             case EndMachine():
                 return None
 
-    def _train(self, request: TrainOnMachine) -> TrainedOnMachine:
+    def _train(self, request: TrainOnMachine) -> Trained:
         began, waited = time.perf_counter(), self._others.wait_seconds
-        self._flat.theta.copy_(request.theta)
         self._pass = request.epoch
         self.hooks.enter_epoch(request.epoch)
-        gradient, loss = self._sum_here(Minibatch(request.position, request.shares, 0), request.scale)
+        self._gradient, loss = self._sum_here(Minibatch(request.position, request.shares, 0), request.scale)
         observed = self.take_observations()
         self._computed += time.perf_counter() - began - (self._others.wait_seconds - waited)
         packed = observed.pack() if observed else ""
-        return TrainedOnMachine(Trained(loss, packed, self.logged.take_weighted(), media=self.media.give_away()), gradient)
+        return Trained(loss, packed, self.logged.take_weighted(), media=self.media.give_away())
 
     def _load_states(self, states: list[dict[str, Any]]) -> None:
         if states:
@@ -114,5 +118,10 @@ class MachineProblem(GroupProblem):
             self._load_others(states)
 
 
-def _lead_lost() -> MachineLost:
-    return MachineLost("the connection to the lead of the group, on another machine, broke")
+@contextmanager
+def _lead_expected() -> Iterator[None]:
+    """Raises: MachineLost, for what a connection raises inside."""
+    try:
+        yield
+    except (EOFError, OSError) as error:
+        raise MachineLost(f"the connection to the lead of the group, on another machine, {describe_break(error)}") from error

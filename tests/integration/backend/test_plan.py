@@ -207,6 +207,14 @@ def test_a_job_without_servers_that_needs_both_machines_combines_pushes_by_gloo(
     assert found["memory"]["worker"] > shared["memory"]["worker"], "each holds a whole center"
 
 
+def test_a_group_on_two_machines_says_what_travels_between_them(api: httpx.Client, two: tuple[Agent, Agent]) -> None:
+    worker = {"count": 1, "device": "cpu", "group": {"replicate": 2, "machines": 2}}
+    found = plan(api, size=SIZE, roles={"server": {"count": 1}, "worker": worker})
+    assert found["start"]["now"], found["start"]["message"]
+    assert found["traffic"]["machine_bytes"] == 4 * SIZE["parameters"]
+    assert plan(api, size=SIZE)["traffic"]["machine_bytes"] is None
+
+
 def test_auto_shards_are_those_that_the_size_comes_to(api: httpx.Client, anonymous: httpx.Client, join_token: str) -> None:
     Agent(anonymous, join_token, "wide", slots=4, cpus=16)
     auto = {"server": {"count": "auto"}, "worker": {"count": 2, "device": "cpu"}}

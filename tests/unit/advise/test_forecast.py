@@ -62,6 +62,14 @@ def test_bytes_are_those_of_the_codec_on_every_shard(codec: str) -> None:
     assert found.received_per_second == pytest.approx(x.nbytes / 4 / 0.02)
 
 
+def test_a_group_on_several_machines_sends_theta_to_each() -> None:
+    def on(machines: int) -> int | None:
+        roles = {"worker": {"count": 1, "group": {"replicate": 4, "machines": machines}}}
+        return traffic(job({"name": "sync"}, workers=1, roles=roles), Size(parameters=1000)).machine_bytes
+
+    assert [on(1), on(2), on(4)] == [None, 4000, 4000]
+
+
 def test_what_is_not_known_is_left_open() -> None:
     size = Size(parameters=1000)
     assert traffic(job(WINDOW), size).sent_per_second is None
@@ -182,14 +190,15 @@ def test_a_polyak_average_is_one_vector_more_of_the_shards_and_of_a_checkpoint()
     assert memory(job(WINDOW, evaluate=average), size).server == memory(job(WINDOW), size).server + 2 * 4000
 
 
-def test_each_further_machine_of_a_group_has_theta_twice_and_its_gradients() -> None:
+def test_each_further_machine_of_a_group_has_theta_and_its_gradients() -> None:
     one, two = in_group({"replicate": 2}), in_group({"replicate": 4, "machines": 2})
     assert one.machine is None
-    assert two.machine == 4000 * (2 + 2 + 2), "theta, and as it comes; a sum for each replicate; what backward leaves in each"
+    assert two.machine == 4000 * (1 + 2 + 2), "theta; a sum for each replicate; what backward leaves in each"
     assert two.worker == one.worker + 4000, "the gradient of the other machine"
+    assert in_group({"replicate": 6, "machines": 3}).worker == one.worker + 2 * 4000
     assert (two.lead, two.peer) == (one.lead, one.peer)
-    assert in_group({"replicate": 2, "machines": 2}).machine == 4000 * (2 + 1 + 1)
-    assert in_group({"replicate": 2, "tensor": 2, "machines": 2}).machine == 4000 * (2 + 1 + 1), "a half in each"
+    assert in_group({"replicate": 2, "machines": 2}).machine == 4000 * (1 + 1 + 1)
+    assert in_group({"replicate": 2, "tensor": 2, "machines": 2}).machine == 4000 * (1 + 1 + 1), "a half in each"
 
 
 def test_a_shard_on_a_gpu_has_the_newest_push_of_each_worker_there() -> None:

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.utils.data import TensorDataset
 
 from gradstream import Workload
-from gradstream.advise.advice import for_group
+from gradstream.advise.advice import advise, for_group
 from gradstream.advise.group import cost
 from gradstream.advise.group.cost import GroupFacts
 from gradstream.advise.group.measure import measure_group
@@ -66,11 +66,28 @@ PLENTY = WorkerCapacity(cores=8, memory=1e12)
         ({"tensor": 4}, 1, 0.8 / 4 + 0.2 + 10 * 30e-6 + 15e-3 + 0.01 + 3e-4),
         ({"fsdp": 2, "tensor": 2}, 1, 0.5 * (0.8 / 2 + 0.2) + 10 * 30e-6 + 2.5e-3 + 0.02 + 3e-4),
         ({"replicate": 2, "tensor": 2}, 1, 0.5 * (0.8 / 2 + 0.2) + 10 * 30e-6 + 2.5e-3 + 0.02 + 3e-4),
+        ({"replicate": 4, "machines": 2}, 1, 0.25 + 0.01 + 2e-4),  # each machine adds its own, and asks its own
+        ({"replicate": 4, "machines": 4}, 1, 0.25 + 3e-4),
     ],
     ids=str,
 )
 def test_the_time_of_a_mini_batch_in_a_group(group: dict[str, int], accumulate: int, expected: float) -> None:
     assert cost.seconds(WorkerGroup(**group), accumulate, 1.0, FACTS) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("group", "vector", "expected"),
+    [
+        ({"replicate": 4}, 10**9, 0.0),
+        ({"replicate": 4, "machines": 2}, 5 * 10**6, 0.05 + 0.05 + 2e-3),
+        ({"replicate": 4, "machines": 4}, 5 * 10**6, 3 * 0.05 + 3 * 0.05 + 2e-3),
+        ({"replicate": 4, "machines": 4}, 10**5, 3 * 1e-3 + 3 * 0.01 + 2e-3),  # gradients come faster than they can be added
+    ],
+    ids=str,
+)
+def test_the_time_of_vectors_between_machines(group: dict[str, int], vector: int, expected: float) -> None:
+    found = cost.seconds_between_machines(WorkerGroup(**group), vector, FACTS, bandwidth=1e8, latency=1e-3)
+    assert found == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -163,6 +180,20 @@ def test_the_simulator_takes_a_group_as_a_worker_of_its_speed() -> None:
     spec = job({"name": "single"}, workers=1, roles={"worker": {"count": 1, "group": {"stages": 4}}}, batch_size=64, accumulate=16)
     found = outlook(spec, for_group(spec, measured, machines), 1600, 100, None)
     assert found.samples_per_second == pytest.approx(64 / cost.seconds(WorkerGroup(stages=4), 16, 1.0, FACTS), rel=1e-3)
+
+
+def test_a_group_on_several_machines_is_as_fast_as_its_link() -> None:
+    """A mini-batch takes theta to the other machine, and a gradient back. The advice says how long."""
+    measured = Measurement(PARAMETERS, {"raw": 1600}, 1600, 100, 1.0, 1.0, None, 1600, group=FACTS)
+    group = {"replicate": 2, "machines": 2}
+    spec = job({"name": "single"}, workers=1, roles={"worker": {"count": 1, "group": group}}, batch_size=64)
+    fast, slow = (Machines(step=1.0, bandwidth=width, latency=0.0, speeds=parse("constant")) for width in (1e15, 1600.0))
+    computed = cost.seconds(WorkerGroup(**group), 1, 1.0, FACTS)
+    steps = [64 / outlook(spec, for_group(spec, measured, each), 1, 100, None).samples_per_second for each in (fast, slow)]
+    assert steps == pytest.approx([computed + FACTS.add, computed + 2.0], rel=1e-3)
+    [told] = [reason for reason in advise(spec, measured, slow).reasons if "machines: 2" in reason]
+    assert told.startswith("With machines: 2, each mini-batch sends 0.0016 MB to each other machine of a worker and gets")
+    assert "That takes 2 of its 2.5 s" in told
 
 
 class Net(nn.Module):

@@ -56,6 +56,13 @@ function OfSize({ plan: { size, traffic, local_share: share, memory, nodes, shar
           note={`Rates of a worker that never waits.${local}`}
         />
       )}
+      {traffic.machine_bytes !== null && (
+        <Fact
+          term="Group"
+          value={`sends ${formatBytes(traffic.machine_bytes)} to each other machine for a mini-batch`}
+          note="A gradient of the same size comes back. gradstream advise says how long that takes."
+        />
+      )}
       <Fact
         term="Memory"
         value={`${formatBytes(memory.worker)} of a worker${memory.peer === null ? "" : ` in all its processes, ${formatBytes(memory.peer)} of each peer alone`}${memory.machine === null ? "" : `, ${formatBytes(memory.machine)} of its group on each other machine`}${shards.count === 0 ? " with its shard" : `, ${formatBytes(memory.server / shards.count)} of a shard`}`}

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from benchmarks.network import Forbidden, two_hosts
-from tests.integration.local.two_machines import Machines
+from tests.integration.two_machines.machines import Machines
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
+    """One start for all tests here, which leave the machines as they were. Before other tests run, they end."""
     with ExitStack() as cleanup:
         try:
             hosts = cleanup.enter_context(two_hosts())

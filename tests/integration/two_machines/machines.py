@@ -113,6 +113,15 @@ class Machines:
 
         self.eventually(job, lambda: found() == places, f"{places} in attempt {attempt}")
 
+    def wait_for_attempt(self, job: Job, attempt: int) -> None:
+        """Wait until all processes of this attempt run, wherever: those of the last one may still take a machine's room."""
+
+        def runs() -> bool:
+            now = self.client.job(job.id)
+            return (now.status, now.attempt) == ("running", attempt)
+
+        self.eventually(job, runs, f"attempt {attempt}")
+
     def kill_worker(self, rank: int) -> None:
         """Kill it as the kernel does where memory is short, on whichever machine it runs."""
         [worker] = self.running(f"worker-{rank}")

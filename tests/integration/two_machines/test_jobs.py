@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from benchmarks.network import SERVER
-from tests.integration.local.two_machines import SECOND, Machines, is_alive
+from tests.integration.two_machines.machines import SECOND, Machines, is_alive
 from tests.support import TIMEOUT, eventually
 
 pytestmark = pytest.mark.xdist_group("two_machines")  # each process that runs some of these tests starts machines of its own
