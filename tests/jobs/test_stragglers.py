@@ -40,7 +40,7 @@ def test_a_slow_worker_is_named_with_cause_cost_and_remedy(lab: Lab, tmp_path: P
     whole = 1 / paces[slowest] / mean(1 / paces[rank] for rank in others)
     own = taken[slowest] / mean(taken[rank] for rank in others)
     assert slow.factor == pytest.approx(max(whole, own), rel=0.1), "of the whole time, or without what each waits for"
-    assert "so it probably waits inside of loss()" in slow.why, "it sleeps, and the others on its machine do not so long"
+    assert "so it probably waited inside of loss()" in slow.why, "it sleeps, and the others on its machine do not so long"
     remedy = next(remedy for remedy in found.remedies if remedy.setting == "data.deal: demand")
     assert remedy.seconds == pytest.approx(sum(shares.values()) / sum(paces.values()), rel=0.2)
     ends = {rank: began[rank] + shares[rank] / paces[rank] for rank in shares}
