@@ -49,6 +49,9 @@ def test_a_slow_worker_is_named_with_cause_cost_and_remedy(lab: Lab, tmp_path: P
     [warning] = [event for event in lab.client.events(job.id) if event.kind == "warning"]
     assert (warning.data["rank"], warning.data["part"]) == (slowest, "compute")
     assert "Computing makes most of the difference." in warning.message
+    [alert] = job.progress.alerts
+    assert alert.startswith(f"worker-{slowest} was "), "the job has ended"
+    assert "Workers tab" not in alert
 
 
 @pytest.mark.more
