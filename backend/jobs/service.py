@@ -48,7 +48,7 @@ def view(row: JobRow) -> Job:
         shards=spec_of(row).shards,
         warnings=warnings_of(spec),
         notes=[*notes_on(spec), *chosen],
-        progress=shown(row.progress, spec.effective_gate),
+        progress=shown(row.progress, spec.effective_gate, ended=row.status in ENDED),
     )
 
 

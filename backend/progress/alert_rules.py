@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from backend.progress.results import EVAL
@@ -37,6 +38,8 @@ class AlertRule:
     find: Callable[[Folded], Found]
     describe: Callable[[Folded, Gate, Found], Iterator[Alert]]
     """Describes some of what it finds: what is new, for events; all, for alerts."""
+    describe_ended: Callable[[Folded, Gate, Found], Iterator[Alert]] | None = None
+    """The same once the job has ended, in the past and without remedies that only a running job has. None: as before."""
     shown: bool = True
     """The alert is shown with the job's progress."""
     recorded: bool = True
@@ -67,10 +70,10 @@ def resolved_alerts(before: dict[str, Any], state: dict[str, Any]) -> Iterator[s
             yield from (sentence for subject, sentence in raised.items() if subject not in still)
 
 
-def shown_alerts(kept: Folded, gate: Gate) -> list[str]:
-    """Return the sentences to show with the job's progress, in the order of the table."""
-    found = [(rule, rule.find(kept)) for rule in RULES if rule.shown]
-    return [alert.sentence for rule, things in found if things for alert in rule.describe(kept, gate, things)]
+def shown_alerts(kept: Folded, gate: Gate, *, ended: bool = False) -> list[str]:
+    """Return the sentences to show with the job's progress, in the order of the table. `ended`: the job has."""
+    found = [((ended and rule.describe_ended) or rule.describe, rule.find(kept)) for rule in RULES if rule.shown]
+    return [alert.sentence for describe, things in found if things for alert in describe(kept, gate, things)]
 
 
 def _describe_starved(_kept: Folded, gate: Gate, found: Found) -> Iterator[Alert]:
@@ -102,11 +105,12 @@ def _find_slow(kept: Folded) -> Found:
     return {rank: factor for rank, factor in kept.slow.items() if factor and rank not in kept.starved}
 
 
-def _describe_slow(kept: Folded, gate: Gate, found: Found) -> Iterator[Alert]:
+def _describe_slow(kept: Folded, gate: Gate, found: Found, *, ended: bool = False) -> Iterator[Alert]:
     for rank, factor in sorted(found.items()):
         finished = 0 if rank in kept.remaining.left else len(kept.remaining.left)
         part = alerts.longest_part(rank, kept.summaries, gate)
-        how = {"follows": kept.passes.follows, "dealt": bool(kept.remaining.dealt), "endless": kept.endless}
+        how = {"follows": kept.passes.follows, "dealt": bool(kept.remaining.dealt), "endless": kept.endless, "ended": ended}
+        how["on_platform"] = rank not in kept.remaining.left  # else it has ended by itself, and there is none to stop
         sentence = alerts.slow_sentence(rank, factor, gate, finished, len(kept.remaining.shares), part=part, **how)
         yield Alert(sentence, _SERVER, {"rank": rank, "slower": factor, "part": part})
 
@@ -163,7 +167,12 @@ RULES: tuple[AlertRule, ...] = (
     AlertRule(lambda kept: kept.source.alerts(), _describe_sentences, resolutions=lambda kept: kept.source.resolutions()),
     AlertRule(lambda kept: kept.passes.alerts(), _describe_sentences, resolutions=lambda kept: kept.passes.resolutions()),
     AlertRule(lambda kept: kept.tables.full, _describe_full_machines, resolutions=lambda kept: kept.tables.resolutions()),
-    AlertRule(_find_slow, _describe_slow, resolutions=lambda kept: alerts.slow_resolutions(kept.slow)),
+    AlertRule(
+        _find_slow,
+        _describe_slow,
+        partial(_describe_slow, ended=True),
+        resolutions=lambda kept: alerts.slow_resolutions(kept.slow),
+    ),
     AlertRule(lambda kept: dict.fromkeys(kept.dropping), _describe_dropping),
     AlertRule(lambda kept: kept.shared_memory_shortfalls, _describe_shared_memory),
     AlertRule(lambda kept: kept.log_dropped, _describe_log_dropped),

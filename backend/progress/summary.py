@@ -18,7 +18,8 @@ _ROW, _NUMBER = 2048, 24
 """Bytes of evaluations in a row of a list, and of each of their numbers."""
 
 
-def shown(state: dict[str, Any], gate: Gate) -> Progress:
+def shown(state: dict[str, Any], gate: Gate, *, ended: bool = False) -> Progress:
+    """`ended`: the job has, so alerts are in the past."""
     kept = Folded.model_validate(state)
     low, high = kept.remaining.bounds(kept.summaries) or (None, None)
     return Progress(
@@ -38,7 +39,7 @@ def shown(state: dict[str, Any], gate: Gate) -> Progress:
         mean_staleness=mean_staleness(kept),
         eval=dict(kept.eval),
         main_metric=main_metric(kept.eval, kept.target),
-        alerts=shown_alerts(kept, gate),
+        alerts=shown_alerts(kept, gate, ended=ended),
         first_step_at=kept.first_step_at,
         exchange=kept.figures.exchange(),
         dealt=DealtBatches(**kept.remaining.dealt) if len(kept.remaining.dealt) == len(DealtBatches.model_fields) else None,

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from backend.stragglers.wording import seconds as say
+from backend.stragglers.wording import verb
 from gradstream.api.stragglers import Cause, StepPart
 
 _MOST = 0.6
@@ -19,12 +20,12 @@ _IDLE = 0.5
 """Load of a machine, as a share of its processors, below which nothing else keeps them busy."""
 _SHOWN = ("compute", "data", "send", "wait", "peer_wait", "other")
 _DOES = {
-    "compute": "Computing takes",
-    "data": "Waiting for mini-batches takes",
-    "send": "Encoding and sending pushes takes",
-    "wait": "Waiting for responses of the servers takes",
-    "peer_wait": "Waiting for the other processes of its group takes",
-    "other": "Work that is not measured takes",
+    "compute": "computing",
+    "data": "waiting for mini-batches",
+    "send": "encoding and sending pushes",
+    "wait": "waiting for responses of the servers",
+    "peer_wait": "waiting for the other processes of its group",
+    "other": "work that is not measured",
 }
 
 
@@ -74,25 +75,28 @@ def explain(
     others: Sequence[WorkerMachine],
     cores: CoreShares,
     silent: float | None,
+    *,
+    past: bool,
 ) -> str:
-    """`others`: machines of the workers that are not slow. `silent`: seconds without a push, if it is long overdue."""
+    """`others`: machines of the workers that are not slow. `silent`: seconds without a push, if it is long overdue. `past`: the
+    worker is not slow any more, or the job has ended."""
     if silent is not None:
         made = f"It has made no push for {say(silent)}. Its log may say why: it may hang, or its process may be stopped."
         return f"{made} roles.worker.step_timeout ends a worker that hangs."
     if cause == "unknown":
-        return "Why is not known: no measured part of its mini-batches is longer than that of the others."
+        return f"Why is not known: no measured part of its mini-batches {verb('is', past=past)} longer than that of the others."
     if cause == "several":
         longer = sorted((part for part in parts if part.seconds > part.others), key=lambda part: part.others - part.seconds)
-        listed = "; ".join(f"{_DOES[part.name][0].lower()}{_DOES[part.name][1:]} {_compared(part)}" for part in longer[:3])
-        return f"Several parts of its mini-batches are longer: {listed}."
-    part = next(part for part in parts if part.name == cause)
-    said = f"{_DOES[cause]} {_compared(part)}."
-    more = _of_machine(own, others, cores) if cause == "compute" else ""
-    return f"{said} {more}".rstrip()
+        listed = "; ".join(_compared(part, past=past) for part in longer[:3])
+        return f"Several parts of its mini-batches {verb('are', past=past)} longer: {listed}."
+    said = _compared(next(part for part in parts if part.name == cause), past=past)
+    more = _of_machine(own, others, cores, past=past) if cause == "compute" else ""
+    return f"{said[0].upper()}{said[1:]}. {more}".rstrip()
 
 
-def _compared(part: StepPart) -> str:
-    return f"{say(part.seconds)} of a mini-batch, {say(part.others)} for the others"
+def _compared(part: StepPart, *, past: bool) -> str:
+    takes = verb("takes", past=past)
+    return f"{_DOES[part.name]} {takes} {say(part.seconds)} of a mini-batch, {say(part.others)} for the others"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,26 +108,27 @@ class CoreShares:
     """The median."""
 
 
-def _of_machine(own: WorkerMachine | None, others: Sequence[WorkerMachine], cores: CoreShares) -> str:
+def _of_machine(own: WorkerMachine | None, others: Sequence[WorkerMachine], cores: CoreShares, *, past: bool) -> str:
     """Say what is measured about the machine, and no more."""
     if own is None:
         return ""
     if not own.gpu and any(machine.gpu for machine in others):
-        return f"It computes on the CPU of {own.node}, and others on a GPU."
+        return f"It {verb('computes', past=past)} on the CPU of {own.node}, and others on a GPU."
     if own.gpu:
         return "Why is not measured on a GPU: it may be slower or shared, or its mini-batches more expensive."
     if cores.own is None:
         return "Why is not known: for how much of that time it ran on a processor core is not measured."
     alike = any(machine.node == own.node for machine in others)
     if cores.own < _ON_CORE:
-        return f"{_on_core(cores)} {_off_core(own, alike=alike)}"
+        return f"{_on_core(cores, past=past)} {_off_core(own, alike=alike, past=past)}"
+    has = f"It {verb('has', past=past)} a core for itself"
     if alike:
         return (
-            "It has a core for itself, and workers on the same machine are not slow. So its mini-batches may be more expensive; "
+            f"{has}, and workers on the same machine {verb('are', past=past)} not slow. So its mini-batches may be more expensive; "
             "the measurements do not decide."
         )
     return (
-        f"It has a core for itself. {own.node} may be slower than the other machines, or its mini-batches more expensive; "
+        f"{has}. {own.node} may be slower than the other machines, or its mini-batches more expensive; "
         "the measurements do not decide."
     )
 
@@ -134,28 +139,31 @@ def is_crowded(own: WorkerMachine, others: Sequence[WorkerMachine]) -> bool:
     return not own.gpu and 0 < own.cores < own.threads and all(machine.node != own.node for machine in others)
 
 
-def _on_core(cores: CoreShares) -> str:
+def _on_core(cores: CoreShares, *, past: bool) -> str:
     compared = f", the others for {_percent(cores.others)}" if cores.others is not None else ""
-    return f"It runs on a processor core for {_percent(cores.own or 0.0)} of that time{compared}."
+    return f"It {verb('runs', past=past)} on a processor core for {_percent(cores.own or 0.0)} of that time{compared}."
 
 
 def _percent(share: float) -> str:
     return f"{100 * share:.0f} %" if share >= 0.01 else "less than 1 %"
 
 
-def _off_core(own: WorkerMachine, *, alike: bool) -> str:
+def _off_core(own: WorkerMachine, *, alike: bool, past: bool) -> str:
     """Why it is not on a core. `alike`: a worker on the same machine is not slow."""
+    waits = f"{verb('waits', past=past)} inside of loss()"
     if own.cores and own.threads > own.cores and not alike:
         with_threads = f" with {own.threads} threads" if own.threads != own.workers else ""
         cores = f"{own.cores:.0f} physical core{'s' * (own.cores != 1)}"
-        return f"{own.workers} worker{'s' * (own.workers != 1)} of this job{with_threads} share {cores} of {own.node}."
+        workers = f"{own.workers} worker{'s' * (own.workers != 1)} of this job"
+        return f"{workers}{with_threads} {verb('share', past=past)} {cores} of {own.node}."
     if alike:
-        return f"Other workers on {own.node} are not slow, so it probably waits inside of loss(), for a disk, a network or a lock."
+        are = verb("are", past=past)
+        return f"Other workers on {own.node} {are} not slow, so it probably {waits}, for a disk, a network or a lock."
     if own.load is not None and own.load > own.cpus:
         return f"{own.node} is overloaded: {own.load:.1f} processes want to run on its {own.cpus} processors."
     if own.load is not None and own.load < _IDLE * own.cpus:
         return (
-            f"{own.node} has processors to spare: its load is {own.load:.1f} on {own.cpus}. So it probably waits inside of loss(), "
+            f"{own.node} has processors to spare: its load is {own.load:.1f} on {own.cpus}. So it probably {waits}, "
             "for a disk, a network or a lock."
         )
-    return "It shares cores with other processes, or waits inside of loss(); the measurements do not decide."
+    return f"It {verb('shares', past=past)} cores with other processes, or {waits}; the measurements do not decide."

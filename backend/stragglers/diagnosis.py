@@ -107,10 +107,11 @@ def _even_sentence(found: Measured) -> str:
     judged = [one for one in found.workers.values() if one.pushes.sum() >= 2]
     if len(judged) < 2:
         return "Fewer than two workers have pushed often enough to compare them."
+    are, takes = (wording.verb(word, past=not found.running) for word in ("are", "takes"))
     if count == len(judged) == 2:
-        return "Both workers are about equally fast: neither takes twice as long as the other for its mini-batches."
+        return f"Both workers {are} about equally fast: neither {takes} twice as long as the other for its mini-batches."
     who = f"All {count} workers" if len(judged) == count else f"The {len(judged)} workers that have pushed often enough"
-    return f"{who} are about equally fast: none takes twice as long as the others for its mini-batches."
+    return f"{who} {are} about equally fast: none {takes} twice as long as the others for its mini-batches."
 
 
 def _straggler(period: SlowPeriod, found: Measured, others: Sequence[WorkerMachine], *, from_start: bool, over: bool) -> SlowWorker:
@@ -128,7 +129,7 @@ def _straggler(period: SlowPeriod, found: Measured, others: Sequence[WorkerMachi
         until=_moment(found, period.after) if over else None,
         cause="other" if silent is not None else cause,
         parts=parts,
-        why=causes.explain(cause, parts, own, others, _core_shares(period, found), silent),
+        why=causes.explain(cause, parts, own, others, _core_shares(period, found), silent, past=over or not found.running),
         node=own.node if own else None,
     )
 
@@ -186,17 +187,13 @@ def _after(moment: datetime, found: Measured) -> float:
 def _cost_sentence(gained: Gains, found: Measured) -> str:
     so_far = gained.lost_so_far
     if gained.unpredicted:
-        if so_far is None:
-            return f"The cost is not predicted: {gained.unpredicted}."
-        known = f"So far it has cost about {wording.duration(so_far)}. " if so_far >= 1 else ""
-        whose = "now" if found.spec.stop.never else "at the end"
-        return f"{known}The cost {whose} is not predicted: {gained.unpredicted}."
+        return _unpredicted_sentence(gained.unpredicted, so_far, found)
     assert so_far is not None, "a prediction knows what is lost"
     if gained.examples_per_hour is not None:
         return _hourly_sentence(gained.examples_per_hour, gained.even_per_hour or 0.0, so_far, found)
     seconds, at_end = gained.seconds or 0.0, gained.lost_at_end or 0.0
     if at_end < _LITTLE * seconds:
-        return f"It costs the job little: less than 2 % of its {wording.duration(seconds)}."
+        return f"It {'costs' if found.running else 'cost'} the job little: less than 2 % of its {wording.duration(seconds)}."
     even = wording.duration(seconds - at_end)
     if not found.running:
         return f"The training took {wording.duration(seconds)}. With workers equally fast it would have taken about {even}."
@@ -204,11 +201,23 @@ def _cost_sentence(gained: Gains, found: Measured) -> str:
     return f"{how} {_so_far(so_far, found)}"
 
 
+def _unpredicted_sentence(why: str, so_far: float | None, found: Measured) -> str:
+    if so_far is None:
+        return f"The cost is not predicted: {why}."
+    if not found.running:
+        known = f"It has cost about {wording.duration(so_far)}. " if so_far >= 1 else ""
+        return f"{known}The cost of a whole training is not predicted: {why}."
+    known = f"So far it has cost about {wording.duration(so_far)}. " if so_far >= 1 else ""
+    return f"{known}The cost {'now' if found.spec.stop.never else 'at the end'} is not predicted: {why}."
+
+
 def _hourly_sentence(rate: float, even: float, so_far: float, found: Measured) -> str:
     """The cost of slow workers in a job without an end."""
-    lost = f" So far that has cost about {wording.duration(so_far)} of training." if so_far >= 1 else ""
+    since = "So far" if found.running else "In all"
+    lost = f" {since} that has cost about {wording.duration(so_far)} of training." if so_far >= 1 else ""
     if even - rate < _LITTLE * even:
-        return f"It costs the job little now: less than 2 % of its {wording.count(even)} examples an hour.{lost}"
+        costs = "It costs the job little now" if found.running else "At its end it cost the job little"
+        return f"{costs}: less than 2 % of its {wording.count(even)} examples an hour.{lost}"
     if not found.running:
         ended = f"At its end the job trained about {wording.count(rate)} examples an hour; with workers equally fast it would have"
         return f"{ended} trained about {wording.count(even)}."

@@ -88,7 +88,9 @@ def _of_rate(measured: Gains, found: RecordedTraining, paces: Paces, even: Paces
 
 def _no_rate(found: RecordedTraining) -> str:
     if not found.examples:
-        return "the model has not learned from enough pushes yet"
+        return "the model has not learned from enough pushes" + " yet" * found.running
+    if found.follows and not found.running:
+        return "the workers also waited for examples that had not come yet, so faster ones might have trained no more"
     if found.follows:
         return "the workers also wait for examples that have not come yet, so faster ones might train no more"
     return "the recorded times do not reproduce the job's examples an hour"

@@ -2,6 +2,23 @@
 
 from __future__ import annotations
 
+_PAST = {
+    "is": "was",
+    "are": "were",
+    "has": "had",
+    "computes": "computed",
+    "runs": "ran",
+    "share": "shared",
+    "shares": "shared",
+    "takes": "took",
+    "waits": "waited",
+}
+
+
+def verb(word: str, *, past: bool) -> str:
+    """Return the verb as it is, or in the past."""
+    return _PAST[word] if past else word
+
 
 def seconds(value: float) -> str:
     """Write the duration of a part of a mini-batch: 0.35 s, 12 ms."""

@@ -26,13 +26,14 @@ export const theme = createTheme({
   },
 })
 
-/** Mantine's own dimmed text and dark links are too weak for WCAG AA. */
+/** Mantine's own dimmed text, dark links and yellow titles are too weak for WCAG AA. */
 export const cssVariables: CSSVariablesResolver = () => ({
   variables: {},
   light: {
     "--mantine-color-dimmed": "#5a6773",
     "--mantine-color-placeholder": "#66727d",
     "--mantine-color-error": "#b92424",
+    "--mantine-color-yellow-light-color": "#8a5a00",
     "--gs-page": "#edf1f5",
     "--gs-card": "#ffffff",
     "--gs-line": "#d5dce3",

@@ -92,36 +92,58 @@ def slow_sentence(
     dealt: bool = False,
     endless: bool = False,
     on_platform: bool = True,
+    ended: bool = False,
 ) -> str:
     """`part`: as `longest_part` returns it. `finished`: workers that have trained all of their shares while this one still trains;
     0 if it has ended, too. `follows`: the job learns from a folder or a stream that grows. `dealt`: the servers deal mini-batches
-    on demand. `endless`: the job never ends by itself. `on_platform`: users can stop the worker alone."""
+    on demand. `endless`: the job never ends by itself. `on_platform`: users can stop the worker alone. `ended`: the job is over,
+    so the sentence is in the past, and its remedies are for the next run."""
     in_rounds = gate.mode == "bsp" and gate.quorum is None
     waits = in_rounds or (endless and gate.mode == "ssp")
-    told = f"worker-{rank} is {factor:.{0 if factor >= 3 else 1}f} times slower than the other workers. "
-    told += f"{_PARTS[part]} makes most of the difference. " if part else ""
+    is_, makes = ("was", "made") if ended else ("is", "makes")
+    told = f"worker-{rank} {is_} {factor:.{0 if factor >= 3 else 1}f} times slower than the other workers. "
+    told += f"{_PARTS[part]} {makes} most of the difference. " if part else ""
     if finished and finished == workers - 1:
-        told += f"They have finished, and the job waits for worker-{rank} alone. "
+        they = "They had finished, and the job waited" if ended else "They have finished, and the job waits"
+        told += f"{they} for worker-{rank} alone. "
     elif waits:
-        told += "They wait for it in each round. " if in_rounds else f"They wait for it when they are {gate.bound} rounds ahead. "
-    elif follows:
-        told += "Each worker trains its own part of the data that comes, "
-        told += "so passes close when the slowest one has trained its part. "
-    elif endless or dealt:
-        told += "The others do not wait for it, " if endless else "The others train what it leaves, "
-        told += "so it costs the job only its own speed. "
+        when = "in each round" if in_rounds else f"when they {'were' if ended else 'are'} {gate.bound} rounds ahead"
+        told += f"They {'waited' if ended else 'wait'} for it {when}. "
     else:
-        told += "Each worker trains a fixed share of the data, so the job ends when the slowest one does. "
+        told += _cost_without_waiting(follows=follows, dealt=dealt, endless=endless)[ended]
     if (endless or dealt) and not (waits or follows):
-        return f"{told}To train faster, run it on a faster machine."
+        return f"{told}To train faster{' next time' if ended else ''}, run it on a faster machine."
     left_out = "its part of all data to come" if follows or endless else "the rest of its share"
-    remedies = [f"stop worker-{rank} on the Workers tab to leave out {left_out}"] if on_platform else []
+    remedies = [f"stop worker-{rank} on the Workers tab to leave out {left_out}"] if on_platform and not ended else []
     remedies += _settings_for_slow(in_rounds=in_rounds, waits=waits, follows=follows, endless=endless)
     text = f"{', '.join(remedies[:-1])}{',' * (len(remedies) > 2)} or {remedies[-1]}" if len(remedies) > 1 else remedies[0]
-    told += f"{text[0].upper()}{text[1:]}."
+    told += f"In the next run, {text}." if ended else f"{text[0].upper()}{text[1:]}."
     if in_rounds and not endless:
         told += " With gate.quorum alone the others end earlier; the job does not if this worker stays slow."
     return told
+
+
+def _cost_without_waiting(*, follows: bool, dealt: bool, endless: bool) -> tuple[str, str]:
+    """Return the cost of a worker for which the others do not wait: now, and once the job has ended."""
+    if follows:
+        return (
+            "Each worker trains its own part of the data that comes, so passes close when the slowest one has trained its part. ",
+            "Each worker trained its own part of the data that came, so passes closed when the slowest one had trained its part. ",
+        )
+    if dealt and not endless:
+        return (
+            "The others train what it leaves, so it costs the job only its own speed. ",
+            "The others trained what it left, so it cost the job only its own speed. ",
+        )
+    if endless:
+        return (
+            "The others do not wait for it, so it costs the job only its own speed. ",
+            "The others did not wait for it, so it cost the job only its own speed. ",
+        )
+    return (
+        "Each worker trains a fixed share of the data, so the job ends when the slowest one does. ",
+        "Each worker had a fixed share of the data to train, and such a job takes as long as its slowest worker. ",
+    )
 
 
 def _settings_for_slow(*, in_rounds: bool, waits: bool, follows: bool, endless: bool) -> list[str]:

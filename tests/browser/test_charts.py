@@ -58,7 +58,7 @@ def test_a_spike_of_one_step_is_seen_at_any_zoom(loss: Locator) -> None:
     assert _highest(page) >= 1000
     for _ in range(4):  # beyond it
         loss.press("ArrowRight")
-    page.get_by_role("button", name="Numbers of Training loss").press("Enter")
+    page.get_by_role("button", name="Table of Training loss").press("Enter")
     numbers = page.get_by_role("region", name="Training loss in numbers")
     expect(numbers.locator("tbody tr").first).to_be_visible()
     expect(numbers.get_by_text(re.compile(r"^100\d"))).to_have_count(0)
@@ -291,7 +291,7 @@ def _width(address: str) -> float:
 
 def _highest(page: Page) -> float:
     """Of the loss, as the numbers beside the chart say; the chart is shown again."""
-    numbers = page.get_by_role("button", name="Numbers of Training loss")
+    numbers = page.get_by_role("button", name="Table of Training loss")
     numbers.press("Enter")
     cells = page.get_by_role("region", name="Training loss in numbers").locator("tbody td:nth-child(5)")
     cells.first.wait_for()

@@ -89,6 +89,9 @@ def test_a_link_shows_others_the_same(open_page: OpenPage, jobs: list[Job]) -> N
     expect(page.get_by_role("img", name=re.compile("^Eval loss: async, .*; sync, "))).to_be_visible(timeout=TIMEOUT_MS)
     page.get_by_role("combobox", name="X axis").click()
     page.get_by_role("option", name="Bytes sent").click()
+    expect(page.get_by_text("No curve over bytes sent: all vectors went through shared memory")).to_be_visible(timeout=TIMEOUT_MS)
+    page.get_by_role("combobox", name="X axis").click()
+    page.get_by_role("option", name="Epochs").click()
     chart = page.get_by_role("region", name="Eval loss", exact=True)
     chart.get_by_role("button", name=re.compile("^sync")).click()
     page.get_by_role("switch", name="Show all").click(force=True)
@@ -96,13 +99,13 @@ def test_a_link_shows_others_the_same(open_page: OpenPage, jobs: list[Job]) -> N
     asked = parse_qs(urlsplit(page.url).query)
     assert {key: asked[key] for key in ("group", "x", "hide", "all")} == {
         "group": ["strategy.name"],
-        "x": ["bytes"],
+        "x": ["epoch"],
         "hide": ["sync"],
         "all": ["1"],
     }
     other = open_page(page.url)
     expect(other.get_by_role("combobox", name="Group by")).to_have_value("strategy.name")
-    expect(other.get_by_role("combobox", name="X axis")).to_have_value("Bytes sent")
+    expect(other.get_by_role("combobox", name="X axis")).to_have_value("Epochs")
     hidden = other.get_by_role("region", name="Eval loss", exact=True).get_by_role("button", name=re.compile("^sync"))
     expect(hidden).to_have_attribute("aria-pressed", "false")
     expect(other.get_by_role("row", name=re.compile("^batch_size"))).to_be_visible(timeout=TIMEOUT_MS)

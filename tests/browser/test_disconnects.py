@@ -123,7 +123,7 @@ def test_six_pages_come_back_from_every_disconnect_without_a_gap(
             stack.enter_context(lab.frozen(psutil.Process(pid), 0))
         eventually(lambda: pages.drawn() == pages.stored(), "the chart to have each stored point once", TIMEOUT)
         eventually(pages.shows_all_that_is_written, "the page of logs to have each line once", TIMEOUT)
-        pages["metrics"].get_by_role("button", name="Numbers of Training loss").press("Enter")
+        pages["metrics"].get_by_role("button", name="Table of Training loss").press("Enter")
         rows = pages["metrics"].get_by_role("region", name="Training loss in numbers").get_by_role("row")
         expect(rows.filter(has_text="worker 0"), "each slice of the chart has points, also those of the disconnects").to_have_count(
             SLICES

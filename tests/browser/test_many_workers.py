@@ -66,7 +66,7 @@ def test_map_and_charts_share_the_axis_of_time_and_its_marks(open_page: OpenPage
     assert abs(box["width"] - plot["width"]) <= 4, "both end at one place"
     expect(page.locator("section").filter(has=heat).get_by_text("checkpoint", exact=True)).to_be_visible()
     expect(page.locator("section").filter(has=chart).get_by_text("checkpoint", exact=True)).to_be_visible()
-    page.get_by_role("radiogroup", name="Over").get_by_text("Steps").click()
+    page.get_by_role("radiogroup", name="X axis").get_by_text("Steps").click()
     expect(page.get_by_role("img", name=re.compile("^Mean staleness of 3 workers over steps"))).to_be_visible()
 
 

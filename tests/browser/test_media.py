@@ -61,7 +61,7 @@ def test_a_slider_goes_back_in_time_and_a_process_is_chosen(open_page: OpenPage,
     page.get_by_role("option", name="worker 1").click()
     expect(page.get_by_role("region", name="epoch", exact=True)).to_contain_text(f"{EPOCHS} texts of worker 1")
     expect(text).to_have_text("<b>pass</b> 1 is over")
-    page.get_by_role("radiogroup", name="View of weights").get_by_text("Numbers").click()
+    page.get_by_role("radiogroup", name="View of weights").get_by_text("Table", exact=True).click()
     expect(page.get_by_role("region", name="weights in numbers").get_by_role("row")).to_have_count(EPOCHS + 1)
 
 

@@ -101,7 +101,7 @@ def test_what_nobody_needs_is_shown_before_it_is_removed(open_page: OpenPage, pl
 @pytest.mark.more
 def test_how_charts_are_drawn_stands_in_the_address(open_page: OpenPage, job: Job) -> None:
     page = open_page(f"/jobs/{job.id}/metrics")
-    over = page.get_by_role("radiogroup", name="Over")
+    over = page.get_by_role("radiogroup", name="X axis")
     over.get_by_text("Epochs", exact=True).click()  # its length is known, though the job ends after steps
     expect(page).to_have_url(re.compile("x=epoch"))
     over.get_by_text("Version", exact=True).click()

@@ -63,7 +63,7 @@ def test_the_numbers_of_a_layer_and_a_worker_are_those_of_the_api(open_page: Ope
         shown.get_by_role("combobox", name=choice).click()
         page.get_by_role("option", name=option, exact=True).click()
     shown.get_by_role("radiogroup", name="Vectors").get_by_text("Gradients").click()
-    shown.get_by_role("radiogroup", name="View of the updates").get_by_text("Numbers").click()
+    shown.get_by_role("radiogroup", name="View of the updates").get_by_text("Table", exact=True).click()
     found = client.update_histograms(job.id, layer, what="gradient", ranks=[1])
     expect(shown).to_contain_text(f"{found.count} samples")
     rows = shown.get_by_role("region", name="Updates in numbers").get_by_role("row")

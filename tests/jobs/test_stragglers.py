@@ -40,7 +40,7 @@ def test_a_slow_worker_is_named_with_cause_cost_and_remedy(lab: Lab, tmp_path: P
     whole = 1 / paces[slowest] / mean(1 / paces[rank] for rank in others)
     own = taken[slowest] / mean(taken[rank] for rank in others)
     assert slow.factor == pytest.approx(max(whole, own), rel=0.1), "of the whole time, or without what each waits for"
-    assert "so it probably waits inside of loss()" in slow.why, "it sleeps, and the others on its machine do not so long"
+    assert "so it probably waited inside of loss()" in slow.why, "it sleeps, and the others on its machine do not so long"
     remedy = next(remedy for remedy in found.remedies if remedy.setting == "data.deal: demand")
     assert remedy.seconds == pytest.approx(sum(shares.values()) / sum(paces.values()), rel=0.2)
     ends = {rank: began[rank] + shares[rank] / paces[rank] for rank in shares}
@@ -49,6 +49,9 @@ def test_a_slow_worker_is_named_with_cause_cost_and_remedy(lab: Lab, tmp_path: P
     [warning] = [event for event in lab.client.events(job.id) if event.kind == "warning"]
     assert (warning.data["rank"], warning.data["part"]) == (slowest, "compute")
     assert "Computing makes most of the difference." in warning.message
+    [alert] = job.progress.alerts
+    assert alert.startswith(f"worker-{slowest} was "), "the job has ended"
+    assert "Workers tab" not in alert
 
 
 @pytest.mark.more

@@ -211,4 +211,7 @@ def _shortage_of_both(spec: Placeable, machines: Sequence[Machine], takes: int) 
     all_there = len(servers) == spec.roles.server.shards
     fits = all_there and _are_all(_workers(spec, without_places(empty, servers)), spec)
     what = "GPUs with free slots on the same machine for its workers, and GPUs for its shards (roles.server.device: cuda)"
-    return Shortage("no_gpu", f"Waits for {what}.") if fits else Shortage("too_large", f"Needs {what}; there are not enough.")
+    if fits:
+        return Shortage("no_gpu", f"Waits for {what}.")
+    remedy = "Use fewer workers, or set roles.server.device: auto to use the GPUs that are left over."
+    return Shortage("too_large", f"Needs {what}; there are not enough. {remedy}")

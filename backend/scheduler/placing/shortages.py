@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from backend.scheduler.placing.machines import Machine, Placeable, groups_fit, open_machines, suitable_machines
 
+_FEWER_WORKERS = "use fewer workers (roles.worker.count)"
+
 
 @dataclass(frozen=True, slots=True)
 class Shortage:
@@ -46,13 +48,20 @@ def find_shortage(spec: Placeable, connected: Sequence[Machine], shard_takes: in
     elif spec.roles.worker.device == "cuda":
         gpus = sum(min(m.gpus, m.slots) for m in machines)
         free = sum(min(len(m.free_gpus), len(m.free_slots)) for m in machines)
-        short = _compared(workers, gpus, free, "GPU", "no_gpu", beside)
+        remedy = f"{_FEWER_WORKERS}, set roles.worker.device: auto, or {_more_machines('machines with GPUs', drained)}"
+        short = _compared(workers, gpus, free, "GPU", "no_gpu", beside, remedy)
     else:
         total, free = sum(m.slots for m in machines), sum(len(m.free_slots) for m in machines)
-        short = _compared(workers, total, free, "slot", "no_capacity", beside)
+        remedy = f"{_FEWER_WORKERS}, or {_more_machines('a machine', drained)}"
+        short = _compared(workers, total, free, "slot", "no_capacity", beside, remedy)
     if short is None and spec.roles.server.device == "cuda":
-        short = _large_gpus(spec, machines, shard_takes, beside) or _gpus_of_servers(spec, machines, beside)
+        remedy = f"set roles.server.device: auto to use what fits, or {_more_machines('machines with GPUs', drained)}"
+        short = _large_gpus(spec, machines, shard_takes, beside) or _gpus_of_servers(spec, machines, beside, remedy)
     return short
+
+
+def _more_machines(which: str, drained: str) -> str:
+    return f"{'resume a machine that drains, or ' if drained else ''}add {which} (`gradstream join`)"
 
 
 def _slots_of_groups(spec: Placeable, machines: Sequence[Machine], beside: str) -> Shortage | None:
@@ -110,19 +119,21 @@ def _large_gpus(spec: Placeable, machines: Sequence[Machine], takes: int, beside
     return Shortage("too_large", message)
 
 
-def _gpus_of_servers(spec: Placeable, machines: Sequence[Machine], beside: str) -> Shortage | None:
+def _gpus_of_servers(spec: Placeable, machines: Sequence[Machine], beside: str, remedy: str) -> Shortage | None:
     """Return the shortage of GPUs for the servers, counted with those of the workers, for which there are enough; None: none."""
     with_workers = spec.roles.worker.device == "cuda"
     needed = spec.roles.server.shards + (spec.roles.worker.count if with_workers else 0)
     gpus, free = sum(m.gpus for m in machines), sum(len(m.free_gpus) for m in machines)
     for_whom = f"{', those of its workers included' if with_workers else ''} (roles.server.device: cuda; cpu needs none)"
-    return _compared(needed, gpus, free, "GPU", "no_gpu", beside, for_whom)
+    return _compared(needed, gpus, free, "GPU", "no_gpu", beside, remedy, for_whom)
 
 
-def _compared(needed: int, total: int, free: int, thing: str, short: str, beside: str, for_whom: str = "") -> Shortage | None:
+def _compared(
+    needed: int, total: int, free: int, thing: str, short: str, beside: str, remedy: str, for_whom: str = ""
+) -> Shortage | None:
     if needed > total:
         message = f"Needs {_count(needed, thing)}{for_whom}, and all connected machines together have {total}{beside}."
-        return Shortage("too_large", message)
+        return Shortage("too_large", f"{message} {remedy[0].upper()}{remedy[1:]}.")
     if needed > free:
         what = f"{_count(needed, f'free {thing}')}{for_whom}"
         return Shortage(short, f"Waits for {what}; {free} of {total} {_are(free)} free{beside}.")

@@ -3,7 +3,7 @@ export const NONE = "–"
 /** To make a formatter takes longer than to use it a hundred times, so each is made once. */
 const WHOLE = new Intl.NumberFormat("en")
 /** The compact notation has no name for thousands of what is above. */
-const BEYOND_TRILLIONS = 1e15
+export const BEYOND_TRILLIONS = 1e15
 const compact = new Map<number, Intl.NumberFormat>()
 
 /** A measured number in few characters: 0.0123, 4.57, 12.3k. */

@@ -306,7 +306,12 @@ def test_jobs_wait_with_a_reason_and_run_when_slots_become_free(running: Running
     assert waiting == {
         "important": (1, "no_capacity", "Waits for 4 free slots; 2 of 4 are free."),
         "big": (2, "no_capacity", "Waits for 3 free slots; 2 of 4 are free."),
-        "huge": (3, "too_large", "Needs 5 slots, and all connected machines together have 4."),
+        "huge": (
+            3,
+            "too_large",
+            "Needs 5 slots, and all connected machines together have 4. Use fewer workers (roles.worker.count), or add a machine "
+            "(`gradstream join`).",
+        ),
         "later": (4, "behind", "Waits for its turn behind other jobs."),
     }
     for job in (important, big, huge):

@@ -52,6 +52,28 @@ def test_a_slow_worker_is_told_of_with_a_remedy() -> None:
     assert not list(new_alerts(state, folded(state=state), lambda: ASP)), "once"
 
 
+def test_once_the_job_has_ended_the_alert_is_in_the_past_and_there_is_no_worker_to_stop() -> None:
+    state = folded(*pushes({0: 7.0, 1: 7.0, 2: 1.0}, 30.0))
+    [alert] = shown(state, ASP, ended=True).alerts
+    assert alert == (
+        "worker-2 was 7 times slower than the other workers. Computing made most of the difference. Each worker had a fixed share "
+        "of the data to train, and such a job takes as long as its slowest worker. In the next run, run it on a faster machine, "
+        "train with fewer workers, or set data.deal to demand, so that the others train what it leaves."
+    )
+    [in_rounds] = shown(state, BSP, ended=True).alerts
+    assert "They waited for it in each round. In the next run, use adag or dynsgd under asp" in in_rounds
+    left = [point(metrics.SHARE, rank, 200) for rank in range(3)] + [point(metrics.ACTIVE, rank, 0.0) for rank in (0, 1)]
+    [stopped] = shown(folded(("server-0.0", left), state=state), ASP, ended=True).alerts
+    assert "They had finished, and the job waited for worker-2 alone." in stopped
+
+
+def test_a_worker_that_has_ended_is_not_to_be_stopped() -> None:
+    left = [point(metrics.SHARE, rank, 200) for rank in range(3)] + [point(metrics.ACTIVE, 2, 0.0)]
+    [alert] = shown(folded(*pushes({0: 7.0, 1: 7.0, 2: 1.0}, 30.0), ("server-0.0", left)), ASP).alerts
+    assert "Run it on a faster machine" in alert
+    assert "Workers tab" not in alert
+
+
 def test_a_slow_worker_of_a_stream_delays_passes_and_no_end() -> None:
     """Data that grows has no end, and no share of it is fixed."""
     behind = ("worker-2.0", [point(metrics.BEHIND, 2, 400)])

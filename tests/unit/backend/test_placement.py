@@ -70,22 +70,42 @@ def test_a_large_job_takes_the_fewest_machines_and_no_place_twice() -> None:
     ("spec", "machines", "reason", "message"),
     [
         (job(1), [], "waiting_for_nodes", "No machine is connected; the job starts when one is."),
-        (job(5), [machine("a", 4)], "too_large", "Needs 5 slots, and all connected machines together have 4."),
+        (
+            job(5),
+            [machine("a", 4)],
+            "too_large",
+            "Needs 5 slots, and all connected machines together have 4. Use fewer workers (roles.worker.count), or add a machine "
+            "(`gradstream join`).",
+        ),
+        (
+            job(5),
+            [machine("a", 4), replace(machine("b", 4), draining=True)],
+            "too_large",
+            "Needs 5 slots, and all connected machines together have 4, those that drain (b) not counted. Use fewer workers "
+            "(roles.worker.count), or resume a machine that drains, or add a machine (`gradstream join`).",
+        ),
         (job(2), [machine("a", 1, slots=4)], "no_capacity", "Waits for 2 free slots; 1 of 4 is free."),
-        (job(1, "cuda"), [machine("a", 4)], "too_large", "Needs 1 GPU, and all connected machines together have 0."),
+        (
+            job(1, "cuda"),
+            [machine("a", 4)],
+            "too_large",
+            "Needs 1 GPU, and all connected machines together have 0. Use fewer workers (roles.worker.count), set "
+            "roles.worker.device: auto, or add machines with GPUs (`gradstream join`).",
+        ),
         (job(2, "cuda"), [machine("a", 4, gpus=2, free_gpus=1)], "no_gpu", "Waits for 2 free GPUs; 1 of 2 is free."),
         (
             job(1, on="cuda"),
             [machine("a", 4)],
             "too_large",
-            "Needs 1 GPU (roles.server.device: cuda; cpu needs none), and all connected machines together have 0.",
+            "Needs 1 GPU (roles.server.device: cuda; cpu needs none), and all connected machines together have 0. Set "
+            "roles.server.device: auto to use what fits, or add machines with GPUs (`gradstream join`).",
         ),
         (
             job(2, "cuda", 1, "cuda"),
             [machine("a", 4, gpus=2)],
             "too_large",
             "Needs 3 GPUs, those of its workers included (roles.server.device: cuda; cpu needs none), and all connected machines "
-            "together have 2.",
+            "together have 2. Set roles.server.device: auto to use what fits, or add machines with GPUs (`gradstream join`).",
         ),
         (
             job(1, servers=2, on="cuda"),

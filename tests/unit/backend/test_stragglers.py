@@ -79,6 +79,7 @@ def test_a_training_that_has_ended_is_told_of_in_the_past() -> None:
     assert found.lost_so_far == pytest.approx(750, abs=1)
     assert found.cost == "The training took 15 min. With workers equally fast it would have taken about 2.1 min."
     assert [remedy.setting for remedy in found.remedies] == ["data.deal: demand"], "nothing is left to stop"
+    assert found.items[0].why.startswith("Computing took 7 s of a mini-batch, 1 s for the others. ")
 
 
 def test_slow_from_the_middle_on() -> None:
@@ -98,6 +99,17 @@ def test_slow_for_a_while_and_not_any_more() -> None:
     assert found.message == "worker-7 was 7 times slower than the other workers, from 20 s to 56 s of training. It is not slow now."
     assert found.lost_at_end == pytest.approx(30, abs=1), "five mini-batches took 35 s"
     assert all(remedy.setting for remedy in found.remedies), "there is none to stop"
+    assert slow.why.startswith("Computing took 7 s of a mini-batch, 1 s for the others.")
+
+
+def test_a_job_that_was_stopped_says_what_it_has_cost_until_then() -> None:
+    recording = recorded(lambda _: {"compute": 7.0}, 400.0)
+    found = told(recording, left=None, running=False)  # type: ignore[arg-type]
+    assert found.message == "worker-7 was 7 times slower than the other workers, from its start to its end."
+    assert found.cost == (
+        "It has cost about 4.6 min. The cost of a whole training is not predicted: the job ended before all was trained."
+    )
+    assert found.remedies == []
 
 
 def test_slow_by_its_data() -> None:

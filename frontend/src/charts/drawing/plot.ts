@@ -1,6 +1,7 @@
 import uPlot from "uplot"
 import type { AxisView } from "@/lib/charts/axes"
 import type { Scale } from "@/lib/charts/lines"
+import { logTicks, numbered, symlogTicks, TICK_STEPS } from "@/lib/charts/scales/ticks"
 import { axisTitle, valueUnit, writeTick, type ValueUnit } from "@/lib/charts/scales/units"
 import { FONT } from "./picture"
 import { airy, largestOf, type Window } from "./window"
@@ -35,6 +36,8 @@ const NARROWEST_PX = 4
 /** CSS pixels: least width of the words at the values' axis, so that charts above each other mostly begin at one place. */
 const NARROWEST_AXIS = 38
 const GAP = 10
+/** CSS pixels: least distance of numbers at the values' axis, as uPlot has it, too. */
+const SPACE = 30
 const OVERHANG = 22
 const TITLE_SIZE = 18
 
@@ -42,6 +45,7 @@ const TITLE_SIZE = 18
 export function plotOptions(given: PlotOptions): Omit<uPlot.Options, "width" | "height"> {
   const { view, scale, title, quantity, syncKey, window, draw, onCursor, onSelect, onReset } = given
   const axis = axisStyle()
+  const threshold = thresholdOf(window())
   const unit = (): ValueUnit => valueUnit(quantity, largestOf(window()))
   return {
     padding: [10, overhang, 0, 0],
@@ -54,12 +58,13 @@ export function plotOptions(given: PlotOptions): Omit<uPlot.Options, "width" | "
     },
     scales: {
       x: { time: view.axis === "wall", range: () => window().x },
-      y: { distr: DISTRIBUTION[scale], log: 10, asinh: thresholdOf(window()), range: () => airy(window().y, scale) },
+      y: { distr: DISTRIBUTION[scale], log: 10, asinh: threshold, range: () => airy(window().y, scale) },
     },
     axes: [
       { ...axis, label: view.label, values: (_, ticks, _axis, _space, step) => ticks.map((tick) => view.format(tick, step)), space: 70, size: 24 },
       {
         ...axis,
+        ...ticksOf(scale, threshold),
         label: (plot) => fitting(plot, title, unit()),
         values: (_, ticks, _axis, _space, step) => (ticks as (number | null)[]).map((tick) => (tick === null ? "" : writeTick(tick, scale === "linear" ? step : null, unit()))),
         size: (plot, words) => Math.max(NARROWEST_AXIS, GAP + widest(plot, words)),
@@ -72,6 +77,24 @@ export function plotOptions(given: PlotOptions): Omit<uPlot.Options, "width" | "
       setSelect: [(plot) => selected(plot, onSelect)],
     },
   }
+}
+
+/** The places of ticks at the values' axis, and which of them get a number. */
+function ticksOf(scale: Scale, threshold: number): Pick<uPlot.Axis, "incrs" | "space" | "splits" | "filter"> {
+  if (scale === "linear") return { incrs: TICK_STEPS, space: SPACE }
+  return {
+    incrs: TICK_STEPS,
+    space: SPACE,
+    splits: (plot, _, low, high) => (scale === "log" ? logTicks(low, high, pixelsOf(plot)) : symlogTicks(low, high, threshold, pixelsOf(plot))),
+    filter: (plot, ticks) => numbered(ticks, pixelsOf(plot)),
+  }
+}
+
+/** A factor of ten has the pixels of the one below the value that is furthest from 0. */
+function pixelsOf(plot: uPlot) {
+  const { min = 0, max = 1 } = plot.scales.y!
+  const furthest = Math.abs(min) > Math.abs(max) ? min : max
+  return { decade: Math.abs(plot.valToPos(furthest / 10, "y") - plot.valToPos(furthest, "y")), space: SPACE }
 }
 
 function cursorOf(plot: uPlot): Cursor | null {

@@ -34,7 +34,7 @@ export function ChartMenu({ title, file, chart, table, onTable, buttons, above, 
   return (
     <Group gap={4} wrap="nowrap">
       {buttons}
-      <ChartToggle icon={IconTable} on={table} tip={table ? "Show the chart" : "Show the numbers"} label={`Numbers of ${title}`} onClick={() => onTable(!table)} />
+      <ChartToggle icon={IconTable} on={table} tip={table ? "Show the chart" : "Show the table"} label={`Table of ${title}`} onClick={() => onTable(!table)} />
       <Menu position="bottom-end" withinPortal>
         <Menu.Target>
           <ActionIcon variant="subtle" color="gray" aria-label={`More for ${title}`}>

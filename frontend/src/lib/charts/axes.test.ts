@@ -51,6 +51,12 @@ describe("a range", () => {
   })
 })
 
+it("writes ticks of numbers that have no name with a power of ten", () => {
+  expect([0, 5e32, 1e33].map((y) => formatStepped(y, 5e32))).toEqual(["0", "5e32", "1.0e33"])
+  expect([1.25e38, -1e38].map((y) => formatStepped(y, 2.5e37))).toEqual(["1.25e38", "-1.00e38"])
+  expect(formatStepped(2e15, 1e15)).toBe("2e15")
+})
+
 it("tells ticks apart, however close they are", () => {
   expect([1234, 1234.5].map((x) => formatStepped(x, 0.5))).toEqual(["1234.0", "1234.5"])
   expect([1_234_500, 1_234_600].map((x) => formatStepped(x, 100))).toEqual(["1,234,500", "1,234,600"])

@@ -1,5 +1,5 @@
 import type { Job } from "@/client"
-import { formatClock, formatCount, formatDuration, formatNumber } from "@/lib/format"
+import { BEYOND_TRILLIONS, formatClock, formatCount, formatDuration, formatNumber } from "@/lib/format"
 
 /** Axes by which the server can sort points. */
 export type WireAxis = "samples" | "step" | "version" | "time"
@@ -59,10 +59,24 @@ function exactSeconds(seconds: number): string {
 /** A number with as many digits as tell it from one that lies `step` beside it. */
 export function formatStepped(value: number, step?: number): string {
   if (step === undefined || !(step > 0)) return formatNumber(value)
+  if (Math.abs(value) >= BEYOND_TRILLIONS) return formatLarge(value, step)
   const decimals = decimalsOf(step)
   if (decimals > 6) return value.toExponential(2)
   if (decimals > 0 || Math.abs(value) < 10_000) return value.toFixed(decimals)
   return isRound(step) ? formatNumber(value, Math.max(3, Math.ceil(Math.log10(Math.abs(value) / step)) + 1)) : formatCount(value)
+}
+
+/** 1.25e33: numbers beyond those that have a name, with as many decimals as tell ticks apart. */
+function formatLarge(value: number, step: number): string {
+  const [digits, power] = partsOf(step)
+  const decimals = partsOf(value)[1] - power + (digits.split(".")[1]?.length ?? 0)
+  return value.toExponential(Math.min(15, Math.max(0, decimals))).replace("e+", "e")
+}
+
+/** "2.5" and 32 of 2.5e32. */
+function partsOf(value: number): [digits: string, power: number] {
+  const [digits, power] = value.toExponential().split("e") as [string, string]
+  return [digits, Number(power)]
 }
 
 /** Ticks so far apart that thousands and millions with at most two decimals tell them apart. */

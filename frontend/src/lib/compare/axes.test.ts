@@ -1,6 +1,6 @@
 import { expect, it } from "vitest"
-import { makeJob } from "@/lib/testing"
-import { askedAxis, commonView, jobAxis, serverRange } from "./axes"
+import { makeExchange, makeJob } from "@/lib/testing"
+import { askedAxis, commonView, jobAxis, serverRange, withoutAxis } from "./axes"
 
 const { progress, spec } = makeJob()
 const job = makeJob({ started_at: "2026-01-10T12:00:00Z", progress: { ...progress, total_samples: 1000 }, spec: { ...spec, stop: { epochs: 4, never: false } } })
@@ -28,4 +28,15 @@ it("asks for times and shows what had been sent by then", () => {
   expect(jobAxis("bytes", job, null)).toBeNull()
   expect(commonView("bytes").format(2_500_000)).toBe("2.5 MB")
   expect(serverRange({ from: 500, to: 900 }, axis)).toBeNull()
+})
+
+it("has no axis of bytes for a job that sent none, and says why", () => {
+  expect(jobAxis("bytes", job, { x: [0, 10, 20], y: [0, 0, 0] })).toBeNull()
+  const [none, unknown] = [{ ...progress, exchange: makeExchange({ sent_bytes: 0 }) }, { ...progress, exchange: null }]
+  const jobs = [none, none, unknown].map((progress, index) => ({ job: { progress }, label: `job ${index}` }))
+  const why = "all vectors went through shared memory, so no bytes were sent."
+  expect(withoutAxis("bytes", jobs.slice(0, 2), 2)).toBe(`No curve over bytes sent: ${why}`)
+  expect(withoutAxis("bytes", jobs, 4)).toBe(`No curve over bytes sent for job 0, job 1: ${why} No curve over bytes sent for job 2: the number of sent bytes is not known.`)
+  expect(withoutAxis("epoch", jobs.slice(2), 3)).toBe("No curve over epochs for job 2: the length of an epoch is not known.")
+  expect(withoutAxis("samples", [], 3)).toBe("")
 })

@@ -14,6 +14,12 @@ export function formatEvaluated(name: string, value: number | null | undefined, 
   return name === "accuracy" ? formatAccuracy(value, digits - 2) : formatNumber(value, digits)
 }
 
+/** The best value, and its time. The latest one may be better: it comes at once, and the overview is read every two seconds. */
+export function bestOf(best: Best, latest: number | null | undefined): { value: number; when: string; version: number | null } {
+  const isBetter = latest != null && (best.higher_is_better ? latest > best.value : latest < best.value)
+  return isBetter ? { value: latest, when: "just now", version: null } : { value: best.value, when: whenBest(best), version: best.version }
+}
+
 /** "after 12.3k samples, 1 min 4 s" */
 export function whenBest({ samples, after, attempt }: Best): string {
   const words = [`after ${formatNumber(samples)} samples`, after === null ? "" : formatDuration(after), attempt > 1 ? `attempt ${attempt}` : ""]

@@ -14,9 +14,9 @@ import type { Runs } from "@/hooks/compare/useRuns"
 import { toLines } from "@/lib/charts/lines"
 import { LineSource } from "@/lib/charts/lineSource"
 import { quantityOf, thresholdAt } from "@/lib/charts/metrics"
-import { COMPARE_AXES, commonView } from "@/lib/compare/axes"
+import { commonView, withoutAxis } from "@/lib/compare/axes"
 import { linesOf } from "@/lib/compare/draw"
-import { groupBy, type Compared } from "@/lib/compare/groups"
+import { groupBy } from "@/lib/compare/groups"
 import { ComparePanel, REMOVE } from "./ComparePanel"
 
 const HEIGHT = 360
@@ -60,6 +60,8 @@ export function CurvesPanel({ runs, name, target, controls }: CurvesPanelProps) 
   const board = useBoard()
   const handle = useRef<ChartHandle>(null)
   const [table, setTable] = useState(false)
+  const unplaced = charts.isPending ? [] : jobs.filter(({ job }) => charts.withoutAxis.includes(job))
+  const without = withoutAxis(axis, unplaced, jobs.length)
   const grouped = group !== null
   const standsOut = groups.find(({ jobs }) => jobs.some(({ job }) => job.id === runs.standsOut))?.label ?? null
   return (
@@ -71,8 +73,12 @@ export function CurvesPanel({ runs, name, target, controls }: CurvesPanelProps) 
     >
       <div ref={element}>
         {controls}
-        <Without jobs={jobs.filter(({ job }) => charts.withoutAxis.includes(job))} axis={COMPARE_AXES.find(({ value }) => value === axis)!.label} pending={charts.isPending} />
-        {!inSight && lines.length === 0 ? <div style={{ height: HEIGHT }} /> : <Loaded isPending={charts.isPending && lines.length === 0} error={lines.length === 0 ? charts.error : null} isEmpty={lines.length === 0} empty={all.length > 0 && jobs.length === 0 ? "No job is drawn. Show one in the table of jobs, or clear the ranges." : `None of these jobs has measured ${name} so far.`} height={HEIGHT}>
+        {without && (
+          <Text size="sm" c="dimmed" mb="xs">
+            {without}
+          </Text>
+        )}
+        {!inSight && lines.length === 0 ? <div style={{ height: HEIGHT }} /> : <Loaded isPending={charts.isPending && lines.length === 0} error={lines.length === 0 ? charts.error : null} isEmpty={lines.length === 0} empty={emptyOf(name, all.length > 0 && jobs.length === 0, unplaced.length > 0)} height={HEIGHT}>
           {table ? (
             <ChartTable title={title} lines={toLines(lines, grouped ? 0 : smoothing)} view={view} quantity={quantity} height={HEIGHT} />
           ) : (
@@ -88,12 +94,7 @@ export function CurvesPanel({ runs, name, target, controls }: CurvesPanelProps) 
   )
 }
 
-function Without({ jobs, axis, pending }: { jobs: readonly Compared[]; axis: string; pending: boolean }) {
-  if (jobs.length === 0 || pending) return null
-  const why = axis === "Epochs" ? "the length of an epoch is not known" : "the number of sent bytes is not known"
-  return (
-    <Text size="sm" c="dimmed" mb="xs">
-      No curve over {axis.toLowerCase()} for {jobs.map(({ label }) => label).join(", ")}: {why}.
-    </Text>
-  )
+function emptyOf(name: string, noneDrawn: boolean, noAxis: boolean): string {
+  if (noneDrawn) return "No job is drawn. Show one in the table of jobs, or clear the ranges."
+  return noAxis ? "Select another X axis to see curves." : `None of these jobs has measured ${name} so far.`
 }

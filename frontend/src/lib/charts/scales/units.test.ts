@@ -20,6 +20,7 @@ it("writes ticks in the unit of the legend", () => {
   const unit = valueUnit("s", 0.06)
   expect([0, 0.02, 0.04].map((tick) => writeTick(tick, 0.02, unit))).toEqual(["0", "20", "40"])
   expect([0.001, 0.1].map((tick) => writeTick(tick, null, unit))).toEqual(["1", "100"])
+  expect([1e26, 1e-7, 0.5].map((tick) => writeTick(tick, null, valueUnit("loss", 1)))).toEqual(["1e26", "1e-7", "0.5"])
 })
 
 it("has no unit for what is not finite, and says – for nothing", () => {

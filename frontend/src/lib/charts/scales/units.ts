@@ -46,7 +46,12 @@ export function sayValue(value: number, unit: ValueUnit): string {
 
 /** The text of a tick; `step`: the distance of ticks, null where it is not the same for all. */
 export function writeTick(value: number, step: number | null, { size }: ValueUnit): string {
-  return step === null ? formatNumber(value / size) : formatStepped(value / size, step / size)
+  return step === null ? formatRound(value / size) : formatStepped(value / size, step / size)
+}
+
+/** A number with one digit that counts, as ticks of logarithmic axes have: 1e26, where a measured number is 1.0e26. */
+function formatRound(value: number): string {
+  return formatNumber(value).replace(".0e", "e")
 }
 
 /** "Compute time, ms". */

@@ -52,7 +52,7 @@ function Small({ label, onClick }: { label: string; onClick: () => void }) {
 function Missing({ ids, onLeaveOut }: { ids: readonly string[]; onLeaveOut: () => void }) {
   const one = ids.length === 1
   return (
-    <Alert color="yellow" variant="light" icon={<IconAlertTriangle />} title={one ? "1 job was not found" : `${ids.length} jobs were not found`} styles={{ title: { color: "var(--gs-wait)" } }}>
+    <Alert color="yellow" variant="light" icon={<IconAlertTriangle />} title={one ? "1 job was not found" : `${ids.length} jobs were not found`}>
       <Stack gap="xs" align="flex-start">
         <Text size="sm" style={{ overflowWrap: "anywhere" }}>
           {one ? "It" : "They"} may have been deleted since this link was made: {ids.map((id) => id.slice(0, 8)).join(", ")}

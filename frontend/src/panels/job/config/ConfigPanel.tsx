@@ -59,7 +59,7 @@ export function ConfigPanel() {
         }
       >
         {job.warnings && job.warnings.length > 0 && (
-          <Alert mb="sm" color="yellow" variant="light" icon={<IconAlertTriangle />} title={`${counted(job.warnings.length, "warning")}: settings exceed known limits`} styles={{ title: { color: "var(--gs-wait)" } }}>
+          <Alert mb="sm" color="yellow" variant="light" icon={<IconAlertTriangle />} title={`${counted(job.warnings.length, "warning")}: settings exceed known limits`}>
             <Findings items={job.warnings} />
           </Alert>
         )}

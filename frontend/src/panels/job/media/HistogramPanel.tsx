@@ -11,7 +11,7 @@ import { binned, mediaSourceInText, placeOf, sourcesOf } from "@/lib/media/media
 import { SourceSelect } from "./SourceSelect"
 
 const BINS = 40
-const SHOWN = [{ value: "map", label: "Map" }, { value: "table", label: "Numbers" }]
+const SHOWN = [{ value: "map", label: "Map" }, { value: "table", label: "Table" }]
 
 /** How a distribution has changed: a column for each logged histogram, darker where more values lie. */
 export function HistogramPanel({ jobId, media }: { jobId: string; media: MediaName }) {

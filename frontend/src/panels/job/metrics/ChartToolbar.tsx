@@ -23,11 +23,11 @@ export function ChartToolbar() {
     <Group mb="md" gap="sm" justify="space-between">
       <Group gap="sm">
         <Text size="sm" c="dimmed" id={`${id}-axis`} visibleFrom="xs">
-          Over
+          X axis
         </Text>
         <SegmentedControl size="xs" data={axes} value={axis} onChange={(value) => change({ axis: value })} aria-labelledby={`${id}-axis`} visibleFrom="sm" />
         <Select
-          size="xs" w={120} data={axes} value={axis} allowDeselect={false} hiddenFrom="sm" aria-label="Over"
+          size="xs" w={120} data={axes} value={axis} allowDeselect={false} hiddenFrom="sm" aria-label="X axis"
           onChange={(value) => value && change({ axis: value })}
         />
         {zoomed && (

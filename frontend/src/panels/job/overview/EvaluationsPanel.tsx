@@ -6,7 +6,7 @@ import { useMetric } from "@/hooks/charts/useMetricCatalogue"
 import { useFeed } from "@/hooks/job/useFeed"
 import { useOverview } from "@/hooks/job/useOverview"
 import { formatCount } from "@/lib/format"
-import { formatEvaluated, whenBest } from "@/lib/job/evaluations"
+import { bestOf, formatEvaluated } from "@/lib/job/evaluations"
 
 /** Latest and best value of each evaluated metric. Nothing where there is one at most: a tile has it. */
 export function EvaluationsPanel() {
@@ -32,14 +32,13 @@ export function EvaluationsPanel() {
 function Row({ best, latest }: { best: Overview["best"][number]; latest: number | null | undefined }) {
   const { title } = useMetric(best.metric)
   const name = best.metric.slice("eval/".length)
+  const { value, when, version } = bestOf(best, latest)
   return (
     <Table.Tr>
       <Table.Td fw={550}>{title}</Table.Td>
       <Table.Td>{formatEvaluated(name, latest, 4)}</Table.Td>
-      <Table.Td>{formatEvaluated(name, best.value, 4)}</Table.Td>
-      <Table.Td>
-        {whenBest(best)}, version {formatCount(best.version)}
-      </Table.Td>
+      <Table.Td>{formatEvaluated(name, value, 4)}</Table.Td>
+      <Table.Td>{version === null ? when : `${when}, version ${formatCount(version)}`}</Table.Td>
     </Table.Tr>
   )
 }

@@ -6,7 +6,7 @@ import { useFeed } from "@/hooks/job/useFeed"
 import { useNothing } from "@/hooks/job/useNothing"
 import { useOverview } from "@/hooks/job/useOverview"
 import { formatCount, formatNumber } from "@/lib/format"
-import { formatEvaluated, judgedBy, whenBest } from "@/lib/job/evaluations"
+import { bestOf, formatEvaluated, judgedBy } from "@/lib/job/evaluations"
 import { hasEnded } from "@/lib/status"
 import classes from "./Tiles.module.css"
 
@@ -61,5 +61,9 @@ function Evaluation({ job: { progress }, best }: { job: Job; best: Overview["bes
   const nothing = useNothing()
   const top = best.find(({ metric }) => metric === `eval/${name}`)
   if (name === null) return <Tile label="Evaluation" value="–" detail={nothing("Nothing has been evaluated")} />
-  return <Tile label={title} value={formatEvaluated(name, progress.eval?.[name])} detail={top && `Best ${formatEvaluated(name, top.value, 4)} ${whenBest(top)}`} />
+  return <Tile label={title} value={formatEvaluated(name, progress.eval?.[name])} detail={top && describeBest(name, bestOf(top, progress.eval?.[name]))} />
+}
+
+function describeBest(name: string, { value, when }: ReturnType<typeof bestOf>): string {
+  return `Best ${formatEvaluated(name, value, 4)} ${when}`
 }

@@ -35,7 +35,7 @@ export function TimePanel() {
   const bars = [...trained, ...servers.map((server) => serverBar(nameShard(server, job), seconds)).filter((bar) => bar !== null)]
   return (
     <Panel title={<Explained what="Time breakdown" how={HOW} />} subtitle={serverless ? "Every worker and shard in this attempt" : "Every worker and server in this attempt"} tour="time">
-      <Loaded {...overview} isEmpty={trained.length === 0} empty={nothing("Nothing has been measured")}>
+      <Loaded {...overview} isEmpty={trained.length === 0} empty={nothing("No worker has reported its times")}>
         <StackedBars bars={bars} order={SLICES} quiet={QUIET} hatched={HATCHED} />
         <Text size="xs" c="dimmed" mt="xs">
           Every bar is {formatDuration(seconds)} long. The percentage is a worker's share of computing, or a shard's share of applying pushes. Workers wait at

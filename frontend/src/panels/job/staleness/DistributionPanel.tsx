@@ -16,7 +16,7 @@ import { emptyOf, MEASURES, type Measure } from "@/lib/staleness/stale"
 import classes from "./DistributionPanel.module.css"
 
 const HEIGHT = 200
-const SHOWN = [{ value: "bars", label: "Bars" }, { value: "table", label: "Numbers" }]
+const SHOWN = [{ value: "bars", label: "Bars" }, { value: "table", label: "Table" }]
 const SCALES = [{ value: "linear", label: "Linear" }, { value: "log", label: "Logarithmic" }]
 
 /** How many pushes were how stale, in the visible range. */

@@ -24,7 +24,7 @@ const KEYS = [
   { keys: ["Enter", " "], label: "Show their range on all charts" },
 ]
 const CHOICES = (Object.keys(MEASURES) as MeasureName[]).map((value) => ({ value, label: MEASURES[value].label }))
-const WORDS = { mean: "Mean", high: "Highest" } as const
+const WORDS = { mean: "Mean", high: "Max" } as const
 
 /** Which worker was how stale when: over the same axis and range as all charts. */
 export function HeatMapPanel({ width }: { width: number }) {
@@ -57,8 +57,8 @@ export function HeatMapPanel({ width }: { width: number }) {
       actions={
         <>
           <SegmentedControl size="xs" aria-label="Unit of staleness" data={CHOICES} value={inWhat} onChange={(value) => change({ measure: value })} />
-          <SegmentedControl size="xs" aria-label="Value of a cell" data={[{ value: "mean", label: "Mean" }, { value: "high", label: "Highest" }]} value={cell} onChange={(value) => change({ cell: value })} />
-          <SegmentedControl size="xs" aria-label="Map or numbers" data={[{ value: "map", label: "Map" }, { value: "table", label: "Numbers" }]} value={table} onChange={setTable} />
+          <SegmentedControl size="xs" aria-label="Value of a cell" data={[{ value: "mean", label: "Mean" }, { value: "high", label: "Max" }]} value={cell} onChange={(value) => change({ cell: value })} />
+          <SegmentedControl size="xs" aria-label="Map or table" data={[{ value: "map", label: "Map" }, { value: "table", label: "Table" }]} value={table} onChange={setTable} />
         </>
       }
     >

@@ -15,7 +15,7 @@ import classes from "./UpdatesPanel.module.css"
 
 const ALL = "all"
 const WHAT = [{ value: "update", label: "Updates" }, { value: "gradient", label: "Gradients" }] as const
-const SHOWN = [{ value: "map", label: "Map" }, { value: "table", label: "Numbers" }]
+const SHOWN = [{ value: "map", label: "Map" }, { value: "table", label: "Table" }]
 const HOW_TO = "This job measures no gradients and updates. Set update_histograms: {every: 100} in the job file of the next one."
 const ABOUT = {
   update: "Vectors that workers pushed",
