@@ -111,7 +111,7 @@ class Situation:
 
     @property
     def failures(self) -> list[PlacedProcess]:
-        """Those that failed, but for peers whose lead has done its work: they are not needed any more."""
+        """The processes that failed, but for peers whose lead has done its work: they are not needed any more."""
         return [each for each in self.processes if each.failed and not (each.role == "peers" and self._is_done(each))]
 
     def _is_done(self, peers: PlacedProcess) -> bool:

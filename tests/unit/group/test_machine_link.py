@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import multiprocessing
+import select
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from multiprocessing.connection import Connection
@@ -25,8 +25,10 @@ MakeLink = Callable[[], tuple[MachineLink, Connection]]
 
 
 def wait_for(file: int, event: int) -> None:
-    """As `Peers` waits for a machine, but without an end."""
-    time.sleep(0.001)
+    """As `Peers` waits for a machine. Raises: AssertionError: it is too slow."""
+    ready = select.poll()
+    ready.register(file, event)
+    assert ready.poll(1000 * TIMEOUT), "the other end neither reads nor writes"
 
 
 @pytest.fixture
