@@ -127,7 +127,7 @@ def _places(line: QueueLine, first: Sequence[Needs], needs: Needs, machines: Seq
 
 def _if_alone(needs: Needs, machines: Sequence[Machine], turn: Waits) -> tuple[Place, ...]:
     """Return the places of a job that waits, if nothing else ran; none, if it does not fit."""
-    if turn.shortage.reason != "behind" and not turn.shortage.passes_by_itself:
+    if not turn.shortage.passes_by_itself:
         return ()
     empty = [replace(m, free_slots=tuple(range(m.slots)), free_gpus=tuple(m.every_gpu)) for m in machines]
     spec, takes = needs

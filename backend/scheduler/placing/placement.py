@@ -33,7 +33,16 @@ class Place:
 def place(spec: Placeable, machines: Sequence[Machine], shard_takes: int = 0) -> tuple[Place, ...] | Shortage:
     """The fullest use of the fewest machines; GPUs first where the job may use them.
 
-    `shard_takes`: bytes that each shard needs if it is on a GPU, as far as that is known."""
+    `shard_takes`: bytes that each shard needs if it is on a GPU, as far as that is known. A job that would not fit if nothing else
+    ran gets that as its shortage, whatever it lacks now."""
+    plan = _place(spec, machines, shard_takes)
+    if isinstance(plan, Shortage) and plan.passes_by_itself:
+        alone = _place(spec, [_empty(machine) for machine in machines], shard_takes)
+        return alone if isinstance(alone, Shortage) else plan
+    return plan
+
+
+def _place(spec: Placeable, machines: Sequence[Machine], shard_takes: int) -> tuple[Place, ...] | Shortage:
     if short := find_shortage(spec, machines, shard_takes):
         return short
     machines = suitable_machines(spec, machines)

@@ -13,14 +13,14 @@ _FEWER_WORKERS = "use fewer workers (roles.worker.count)"
 @dataclass(frozen=True, slots=True)
 class Shortage:
     reason: str
-    """waiting_for_nodes, no_isolation, draining, node_trouble, too_large, no_capacity, no_gpu; for programs."""
+    """waiting_for_nodes, no_isolation, draining, node_trouble, too_large, no_capacity, no_gpu, behind; for programs."""
     message: str
     """The same as a sentence."""
 
     @property
     def passes_by_itself(self) -> bool:
         """Capacity becomes free when running jobs end. Else only another machine, or another job file, would help."""
-        return self.reason in ("no_capacity", "no_gpu")
+        return self.reason in ("no_capacity", "no_gpu", "behind")
 
 
 def find_shortage(spec: Placeable, connected: Sequence[Machine], shard_takes: int) -> Shortage | None:

@@ -23,7 +23,7 @@ from gradstream.process.exits import ExitReason
 from gradstream.wire import plane
 from gradstream.wire.redis import keys
 from tests.integration.backend.agent import Agent, put_file
-from tests.integration.backend.jobs import submit, workers
+from tests.integration.backend.jobs import spec, submit, workers
 from tests.integration.backend.running import Running
 
 
@@ -318,6 +318,25 @@ def test_jobs_wait_with_a_reason_and_run_when_slots_become_free(running: Running
         api.post(f"/jobs/{job['id']}/stop")
     controller.run_once()
     assert api.get(f"/jobs/{later['id']}").json()["status"] == "starting"
+
+
+def test_jobs_go_ahead_on_places_that_a_waiting_job_could_never_use(
+    api: httpx.Client, anonymous: httpx.Client, join_token: str, controller: Controller, tmp_path: Path
+) -> None:
+    Agent(anonymous, join_token, "gpus", slots=4, gpus=1)
+    on_gpus, on_cpus = workers(1, "cuda"), workers(2)
+    kinds = {"first": on_gpus, "second": on_gpus, "small": on_cpus, "other": on_cpus}
+    jobs = {name: submit(api, tmp_path, name=name, roles=roles) for name, roles in kinds.items()}
+    plan = api.post("/jobs/plan", json={"spec": spec(roles=on_cpus)}).json()["start"]
+    controller.run_once()
+    now = {name: api.get(f"/jobs/{job['id']}").json() for name, job in jobs.items()}
+    assert {name: job["status"] for name, job in now.items()} == {
+        "first": "starting",
+        "second": "queued",
+        "small": "starting",
+        "other": "queued",
+    }
+    assert (now["second"]["reason"], now["other"]["reason"], plan["reason"]) == ("no_gpu", "no_capacity", "no_capacity")
 
 
 def test_a_long_queue_costs_a_pass_no_more_than_a_short_one(api: httpx.Client, controller: Controller, platform: Platform) -> None:

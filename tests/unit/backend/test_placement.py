@@ -311,3 +311,14 @@ def test_a_queue_tells_jobs_apart_that_may_be_spread() -> None:
     line = QueueLine([machine("a", 2), machine("b", 2)])
     assert isinstance(line.next(without_servers(3, collective="shared")), Waits)
     assert not isinstance(line.next(without_servers(3)), Waits)
+
+
+@pytest.mark.parametrize(
+    "never",
+    [without_servers(3, collective="shared"), job(2, on="cuda", servers=2), without_servers(3, "cuda", "shared")],
+)
+def test_a_job_that_could_never_fit_says_so_also_while_places_are_taken(never: JobSpec) -> None:
+    taken = [machine("a", 1, slots=2, gpus=1), machine("b", 0, slots=2)]
+    short = place(never, taken)
+    assert isinstance(short, Shortage)
+    assert short.reason == "too_large"
