@@ -124,6 +124,7 @@ def test_the_list_of_keys_names_those_of_charts_where_charts_are(open_page: Open
     expect(keys.get_by_text("Zoom in")).to_have_count(0)
 
 
+@pytest.mark.more
 def test_one_line_alone_by_keys(open_page: OpenPage, jobs: list[Job]) -> None:
     page = _opened(open_page, jobs, "metrics")
     first, second = (page.get_by_role("button", name=re.compile(f"^worker {rank}")).first for rank in (0, 1))

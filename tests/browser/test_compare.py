@@ -121,6 +121,7 @@ def test_only_what_differs_between_the_job_files(open_page: OpenPage, jobs: list
     expect(files.get_by_role("row")).to_have_count(5)
 
 
+@pytest.mark.more
 def test_jobs_are_added_by_name_and_removed(open_page: OpenPage, jobs: list[Job]) -> None:
     page = open_page("/compare")
     expect(page.get_by_text("No job is selected")).to_be_visible(timeout=TIMEOUT_MS)

@@ -118,7 +118,7 @@ def test_a_tensor_group_learns_what_one_process_learns_and_outlives_a_killed_pee
         pytest.param("worker-1/2", {"replicate": 3}, marks=pytest.mark.long),
         pytest.param("worker-1", {"replicate": 3}, marks=pytest.mark.more),
         pytest.param("worker-1/1", {"fsdp": 3}, marks=pytest.mark.long),
-        ("worker-1/2", {"fsdp": 3}),
+        pytest.param("worker-1/2", {"fsdp": 3}, marks=pytest.mark.more),
         pytest.param("worker-1", {"fsdp": 3}, marks=pytest.mark.long),
         pytest.param("worker-1/1", {"fsdp": 2, "stages": 2}, marks=pytest.mark.more),
         pytest.param("worker-1/2", {"fsdp": 2, "stages": 2}, marks=pytest.mark.long),

@@ -140,6 +140,7 @@ def test_pushes_ask_for_rows_of_a_stream_and_each_entry_counts_once(
     assert sum(entries.lookups.values()) <= WORKERS + 2 * result.failures, "one for the first mini-batch of each incarnation"
 
 
+@pytest.mark.more
 def test_a_resumed_attempt_takes_entries_again_that_were_taken_ahead(stream: tuple[str, str]) -> None:
     calm = sim.run(*job(stream, "sync", "CountedRows", **ROWS), checkpoints=[7 * WORKERS])
     url, key = stream

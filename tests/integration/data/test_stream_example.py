@@ -17,6 +17,7 @@ from tests.kafka import KafkaBroker
 EXAMPLE = Path(__file__).parents[3] / "examples" / "deepfm"
 
 
+@pytest.mark.more
 def test_deepfm_learns_from_a_stream(redis_server: Callable[..., Redis], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(EXAMPLE)
     server, file = redis_server(tcp=True), tmp_path / "url"

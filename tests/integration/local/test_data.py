@@ -187,6 +187,7 @@ def test_a_job_resumed_from_a_checkpoint_has_the_bits_of_the_one_that_went_on(
     assert all(torch.equal(value, otherwise[key]) for key, value in went_on.items()), "however batches are fetched"
 
 
+@pytest.mark.more
 def test_waiting_for_a_slow_source_is_told_as_time_data(start: Start) -> None:
     attempt = start("slow", steps=12, data={"prefetch": 0})
     finish(attempt)
