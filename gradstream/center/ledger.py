@@ -116,10 +116,11 @@ class StarvedWorker:
             do = "raise gate.max_staleness, give it a faster machine"
         else:
             why, do = "they held values that are not finite", "lower strategy.lr, look for such values in its data"
-        does_not, is_not = ("did not", "was not learned. In the next run,") if ended else ("does not", "is not learned;")
+        contributes = "did not contribute" if ended else "does not contribute"
+        learned = "was not learned. In the next run," if ended else "is not learned;"
         return (
-            f"Worker {self.rank} {does_not} contribute: its last {self.dropped} pushes were all dropped, as {why}. "
-            f"Its share of the data {is_not} {do}, or train with fewer workers."
+            f"Worker {self.rank} {contributes}: its last {self.dropped} pushes were all dropped, as {why}. "
+            f"Its share of the data {learned} {do}, or train with fewer workers."
         )
 
 

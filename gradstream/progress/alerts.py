@@ -193,10 +193,10 @@ def dropped_sentence(reason: str, ledger: Mapping[int, Mapping[str, int]], gate:
         )
     ranks = sorted(rank for rank, count in dropped.items() if count)
     who = f"worker {ranks[0]}" if len(ranks) == 1 else f"workers {', '.join(map(str, ranks[:-1]))} and {ranks[-1]}"
+    learns = "The model did not learn from them." if ended else "The model does not learn from them."
     return (
         f"{share} of the pushes were dropped because they held a NaN or an infinity; they came from {who}. "
-        f"The model {'did' if ended else 'does'} not learn from them. {next_run}{'lower' if ended else 'Lower'} strategy.lr, or "
-        "look for such values in the data."
+        f"{learns} {next_run}{'lower' if ended else 'Lower'} strategy.lr, or look for such values in the data."
     )
 
 
