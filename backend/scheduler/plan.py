@@ -46,7 +46,6 @@ from gradstream.process.order import label
 from gradstream.spec import JobSpec, shard_count
 from gradstream.workload_source import CodeFindings
 
-
 _NAMED = 3
 """Machines that the sentence about the start names; more are counted, as the list of processes names each."""
 
