@@ -4,7 +4,7 @@ SHELL := /bin/bash
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
-PAGE_SOURCES := $(shell find frontend -path frontend/node_modules -prune -o -type f -print 2>/dev/null)
+PAGE_SOURCES := $(shell find frontend -path frontend/node_modules -prune -o -type f -print 2>/dev/null) $(wildcard docs/guides/*.md) docs/glossary.md
 
 PYTEST := $(BIN)/pytest -q
 # the tests of `make test`; CI runs those marked `more` as well. `make unit TESTS=tests/unit/wire ARGS='-k keys'` runs one area

@@ -1,6 +1,7 @@
 import react from "@vitejs/plugin-react"
 import { fileURLToPath } from "node:url"
 import { compressedCopies } from "./compressedCopies.ts"
+import { guides } from "./guides.ts"
 import { mantineFirst } from "./mantineFirst.ts"
 import { defineConfig } from "vitest/config"
 
@@ -16,12 +17,12 @@ const output = {
 }
 
 export default defineConfig({
-  plugins: [react(), mantineFirst(), compressedCopies()],
+  plugins: [guides(), react(), mantineFirst(), compressedCopies()],
   resolve: { alias: { "@": path("./src") } },
   // The API serves what lies here: /assets as immutable, every other path as index.html.
   build: { outDir: path("../backend/page"), emptyOutDir: true, target: "es2022", chunkSizeWarningLimit: 700, rolldownOptions: { output } },
   // `npm run dev` talks to a platform started with `gradstream up`.
-  server: { proxy: { "/api": process.env.GRADSTREAM_URL ?? "http://127.0.0.1:8000" } },
+  server: { fs: { allow: [".."] }, proxy: { "/api": process.env.GRADSTREAM_URL ?? "http://127.0.0.1:8000" } },
   test: {
     environment: "node",
     include: ["src/**/*.test.{ts,tsx}", "eslint/*.test.js"],

@@ -106,7 +106,7 @@ def told(batches: Iterable[Came]) -> dict[str, tuple[str, PointFault]]:
 
 
 def sentence(who: str, fault: PointFault) -> str:
-    return f"Some metrics of {who} are not stored. The field '{fault.field}': {fault.sentence}."
+    return f"Some metrics of {who} could not be stored. The field '{fault.field}': {fault.sentence}."
 
 
 def _unfit(name: str) -> PointFault | None:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
+from backend.progress import full_plane
 from backend.progress.results import EVAL
 from backend.progress.state import Folded
 from gradstream.center.ledger import StarvedWorker
@@ -33,13 +33,24 @@ class Alert:
     """The data of its event."""
 
 
+class DescribesAlerts(Protocol):
+    def __call__(self, kept: Folded, gate: Gate, found: Found, /, *, ended: bool = False) -> Iterator[Alert]:
+        """`ended`: the job is over, so sentences are in the past, and their remedies help the next run."""
+
+
+class WatchesPoints(Protocol):
+    """Part of the state that words its own alerts, by a key that stays the same."""
+
+    def alerts(self, *, ended: bool = False) -> Mapping[Any, str]: ...
+
+    def resolutions(self) -> Mapping[Any, str]: ...
+
+
 @dataclass(frozen=True, slots=True)
 class AlertRule:
     find: Callable[[Folded], Found]
-    describe: Callable[[Folded, Gate, Found], Iterator[Alert]]
+    describe: DescribesAlerts
     """Describes some of what it finds: what is new, for events; all, for alerts."""
-    describe_ended: Callable[[Folded, Gate, Found], Iterator[Alert]] | None = None
-    """The same once the job has ended, in the past and without remedies that only a running job has. None: as before."""
     shown: bool = True
     """The alert is shown with the job's progress."""
     recorded: bool = True
@@ -72,40 +83,46 @@ def resolved_alerts(before: dict[str, Any], state: dict[str, Any]) -> Iterator[s
 
 def shown_alerts(kept: Folded, gate: Gate, *, ended: bool = False) -> list[str]:
     """Return the sentences to show with the job's progress, in the order of the table. `ended`: the job has."""
-    found = [((ended and rule.describe_ended) or rule.describe, rule.find(kept)) for rule in RULES if rule.shown]
-    return [alert.sentence for describe, things in found if things for alert in describe(kept, gate, things)]
+    found = [(rule.describe, things) for rule in RULES if rule.shown and (things := rule.find(kept))]
+    return [alert.sentence for describe, things in found for alert in describe(kept, gate, things, ended=ended)]
 
 
-def _describe_starved(_kept: Folded, gate: Gate, found: Found) -> Iterator[Alert]:
+def _rule_of(watch: Callable[[Folded], WatchesPoints]) -> AlertRule:
+    def describe(kept: Folded, _gate: Gate, found: Found, /, *, ended: bool = False) -> Iterator[Alert]:
+        sentences = watch(kept).alerts(ended=ended)
+        yield from (Alert(sentences[key]) for key in found)
+
+    return AlertRule(lambda kept: watch(kept).alerts(), describe, resolutions=lambda kept: watch(kept).resolutions())
+
+
+def _describe_starved(_kept: Folded, gate: Gate, found: Found, /, *, ended: bool = False) -> Iterator[Alert]:
     for rank, dropped in sorted(found.items()):
-        yield Alert(StarvedWorker(rank, dropped).sentence(gate), _SERVER, {"rank": rank, "dropped": dropped})
+        yield Alert(StarvedWorker(rank, dropped).sentence(gate, ended=ended), _SERVER, {"rank": rank, "dropped": dropped})
 
 
-def _describe_hanging(_kept: Folded, _gate: Gate, found: Found) -> Iterator[Alert]:
-    yield from map(Alert, hang_sentences(found))
+def _describe_hanging(_kept: Folded, _gate: Gate, found: Found, /, *, ended: bool = False) -> Iterator[Alert]:
+    yield from map(Alert, hang_sentences(found, ended=ended))
 
 
-def _describe_evaluation(_kept: Folded, _gate: Gate, found: Found) -> Iterator[Alert]:
-    for key, sentence in found.items():
-        yield Alert(sentence, "evaluator", {"about": key})
+def _describe_odd_scores(_kept: Folded, _gate: Gate, found: Found, /, *, ended: bool = False) -> Iterator[Alert]:
+    for key, samples in found.items():
+        yield Alert(not_finite_sentence(f"{EVAL}{key}", samples, ended=ended), "evaluator", {"about": key})
 
 
-def _find_evaluation_faults(kept: Folded) -> Found:
-    """Scores that are not finite, and evaluation rows that are training rows, too."""
-    found = {key: not_finite_sentence(f"{EVAL}{key}", samples) for key, samples in kept.odd_scores.items()}
-    return found | ({"overlap": overlap_sentence(kept.shared_rows, kept.compared_rows)} if kept.shared_rows else {})
+def _describe_overlap(kept: Folded, _gate: Gate, _found: Found, /, *, ended: bool = False) -> Iterator[Alert]:  # noqa: ARG001
+    """It stays true once the job has ended."""
+    yield Alert(overlap_sentence(kept.shared_rows, kept.compared_rows), "evaluator", {"about": "overlap"})
 
 
-def _find_late_files(kept: Folded) -> Found:
-    """By their number, so that more of them make a new alert."""
-    return {kept.late_files: late_files_sentence(kept.late_files)} if kept.late_files else {}
+def _describe_late_files(_kept: Folded, _gate: Gate, found: Found, /, *, ended: bool = False) -> Iterator[Alert]:
+    yield from (Alert(late_files_sentence(count, ended=ended)) for count in found)
 
 
 def _find_slow(kept: Folded) -> Found:
     return {rank: factor for rank, factor in kept.slow.items() if factor and rank not in kept.starved}
 
 
-def _describe_slow(kept: Folded, gate: Gate, found: Found, *, ended: bool = False) -> Iterator[Alert]:
+def _describe_slow(kept: Folded, gate: Gate, found: Found, /, *, ended: bool = False) -> Iterator[Alert]:
     for rank, factor in sorted(found.items()):
         finished = 0 if rank in kept.remaining.left else len(kept.remaining.left)
         part = alerts.longest_part(rank, kept.summaries, gate)
@@ -115,70 +132,75 @@ def _describe_slow(kept: Folded, gate: Gate, found: Found, *, ended: bool = Fals
         yield Alert(sentence, _SERVER, {"rank": rank, "slower": factor, "part": part})
 
 
-def _describe_dropping(kept: Folded, gate: Gate, found: Found) -> Iterator[Alert]:
+def _describe_dropping(kept: Folded, gate: Gate, found: Found, /, *, ended: bool = False) -> Iterator[Alert]:
     for reason in found:
-        yield Alert(alerts.dropped_sentence(reason, kept.summaries.ledger, gate), _SERVER, {"dropped": reason})
+        sentence = alerts.dropped_sentence(reason, kept.summaries.ledger, gate, ended=ended)
+        yield Alert(sentence, _SERVER, {"dropped": reason})
 
 
-def _describe_shared_memory(_kept: Folded, _gate: Gate, found: Found) -> Iterator[Alert]:
+def _describe_shared_memory(_kept: Folded, _gate: Gate, found: Found, /, *, ended: bool = False) -> Iterator[Alert]:
     """Workers that are found together share one alert."""
-    yield Alert(shared_memory.sentence(dict(found)), f"worker-{min(found)}", {"ranks": sorted(found), "bytes": max(found.values())})
+    sentence = shared_memory.sentence(dict(found), ended=ended)
+    yield Alert(sentence, f"worker-{min(found)}", {"ranks": sorted(found), "bytes": max(found.values())})
 
 
-def _describe_damage(_kept: Folded, _gate: Gate, found: Found) -> Iterator[Alert]:
+def _describe_damage(_kept: Folded, _gate: Gate, found: Found, /, *, ended: bool = False) -> Iterator[Alert]:  # noqa: ARG001
     for who, count in found.items():
         yield Alert(damage.sentence(who), who, {"source": who, "count": count})
 
 
-def _describe_log_dropped(_kept: Folded, _gate: Gate, found: Found) -> Iterator[Alert]:
+def _describe_log_dropped(_kept: Folded, _gate: Gate, found: Found, /, *, ended: bool = False) -> Iterator[Alert]:
     for who, dropped in sorted(found.items()):
-        yield Alert(log_dropped.sentence(who), who, {"dropped": dropped})
+        yield Alert(log_dropped.sentence(who, ended=ended), who, {"dropped": dropped})
 
 
-def _describe_media_dropped(_kept: Folded, _gate: Gate, found: Found) -> Iterator[Alert]:
+def _describe_media_dropped(_kept: Folded, _gate: Gate, found: Found, /, *, ended: bool = False) -> Iterator[Alert]:
     for who, dropped in sorted(found.items()):
-        yield Alert(log_dropped.media_sentence(who), who, {"dropped": dropped})
+        yield Alert(log_dropped.media_sentence(who, ended=ended), who, {"dropped": dropped})
 
 
 def _find_full_disks(kept: Folded) -> Found:
     return {who: rows for who, rows in kept.rows_beyond.items() if rows}
 
 
-def _describe_full_disk(_kept: Folded, _gate: Gate, found: Found) -> Iterator[Alert]:
+def _describe_full_disk(_kept: Folded, _gate: Gate, found: Found, /, *, ended: bool = False) -> Iterator[Alert]:
     for who, rows in sorted(found.items()):
-        yield Alert(full_disk.sentence(who, rows), who, {"rows": rows})
+        yield Alert(full_disk.sentence(who, rows, ended=ended), who, {"rows": rows})
 
 
-def _describe_full_machines(kept: Folded, _gate: Gate, found: Found) -> Iterator[Alert]:
+def _describe_full_machines(kept: Folded, _gate: Gate, found: Found, /, *, ended: bool = False) -> Iterator[Alert]:
     for label in sorted(found):
-        yield Alert(kept.tables.sentence(label), label, {"memory_left": found[label]})
+        yield Alert(kept.tables.sentence(label, ended=ended), label, {"memory_left": found[label]})
 
 
-def _describe_sentences(_kept: Folded, _gate: Gate, found: Found) -> Iterator[Alert]:
+def _describe_full_plane(_kept: Folded, _gate: Gate, found: Found, /, *, ended: bool = False) -> Iterator[Alert]:
+    yield from (Alert(full_plane.sentence(holder, ended=ended)) for holder in found)
+
+
+def _describe_refused(_kept: Folded, _gate: Gate, found: Found, /, *, ended: bool = False) -> Iterator[Alert]:  # noqa: ARG001
+    """They are in the past from the start."""
     yield from map(Alert, found.values())
 
 
 RULES: tuple[AlertRule, ...] = (
     AlertRule(lambda kept: kept.starved, _describe_starved),
     AlertRule(lambda kept: kept.hanging, _describe_hanging, recorded=False),  # by `hanging`, also when a process goes on
-    AlertRule(_find_evaluation_faults, _describe_evaluation),
-    AlertRule(_find_late_files, _describe_sentences),
-    AlertRule(lambda kept: kept.exports.alerts(), _describe_sentences, resolutions=lambda kept: kept.exports.resolutions()),
-    AlertRule(lambda kept: kept.source.alerts(), _describe_sentences, resolutions=lambda kept: kept.source.resolutions()),
-    AlertRule(lambda kept: kept.passes.alerts(), _describe_sentences, resolutions=lambda kept: kept.passes.resolutions()),
+    AlertRule(lambda kept: kept.odd_scores, _describe_odd_scores),
+    AlertRule(lambda kept: {"": kept.shared_rows} if kept.shared_rows else {}, _describe_overlap),
+    AlertRule(lambda kept: {kept.late_files: ""} if kept.late_files else {}, _describe_late_files),  # more files: another alert
+    _rule_of(lambda kept: kept.exports),
+    _rule_of(lambda kept: kept.source),
+    _rule_of(lambda kept: kept.passes),
     AlertRule(lambda kept: kept.tables.full, _describe_full_machines, resolutions=lambda kept: kept.tables.resolutions()),
-    AlertRule(
-        _find_slow,
-        _describe_slow,
-        partial(_describe_slow, ended=True),
-        resolutions=lambda kept: alerts.slow_resolutions(kept.slow),
-    ),
+    AlertRule(_find_slow, _describe_slow, resolutions=lambda kept: alerts.slow_resolutions(kept.slow)),
     AlertRule(lambda kept: dict.fromkeys(kept.dropping), _describe_dropping),
     AlertRule(lambda kept: kept.shared_memory_shortfalls, _describe_shared_memory),
     AlertRule(lambda kept: kept.log_dropped, _describe_log_dropped),
     AlertRule(lambda kept: kept.media_dropped, _describe_media_dropped),
     AlertRule(_find_full_disks, _describe_full_disk, resolutions=lambda kept: full_disk.resolutions(kept.rows_beyond)),
     AlertRule(lambda kept: kept.damaged, _describe_damage, shown=False),  # a resend has repaired it
-    AlertRule(lambda kept: {"": kept.waits_for} if kept.waits_for else {}, _describe_sentences, recorded=False),  # by the scheduler
-    AlertRule(lambda kept: kept.refused, _describe_sentences, recorded=False),  # by `service`, which bounds their number
+    AlertRule(
+        lambda kept: {kept.plane_holder: ""} if kept.plane_holder else {}, _describe_full_plane, recorded=False
+    ),  # by scheduler
+    AlertRule(lambda kept: kept.refused, _describe_refused, recorded=False),  # by `service`, which bounds their number
 )

@@ -51,7 +51,7 @@ _WATCHED = pass_alerts.TAKEN | table_alerts.TAKEN | source_alerts.TAKEN
 
 
 _COUNTED = ("samples", "version", "loss", "not_finite", "throughput", "remaining", "done", "figures", "passes")
-_OF_ATTEMPT = (*_COUNTED, "slow", "hanging", "waits_for", "exports", "source", "tables", "rows_beyond")
+_OF_ATTEMPT = (*_COUNTED, "slow", "hanging", "plane_holder", "exports", "source", "tables", "rows_beyond")
 """Fields that begin anew with an attempt."""
 
 

@@ -80,8 +80,8 @@ class Folded(BaseModel):
     """Workers that were found to be slow, in this attempt, and how many times slower than the others they are; 0: no more."""
     dropping: list[str] = Field(default_factory=list)
     """Why many pushes are dropped, by the ledger."""
-    waits_for: str | None = None
-    """While the data plane is full: a sentence that says who holds most of it."""
+    plane_holder: str | None = None
+    """While the data plane is full: the holder of most of it, as `full_plane.sentence` takes it."""
     refused: dict[str, str] = Field(default_factory=dict)
     """Metrics that are not stored, in any attempt: a sentence for each process and field."""
     curve: LossCurve = Field(default_factory=LossCurve)

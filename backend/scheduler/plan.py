@@ -46,6 +46,9 @@ from gradstream.process.order import label
 from gradstream.spec import JobSpec, shard_count
 from gradstream.workload_source import CodeFindings
 
+_NAMED = 3
+"""Machines that the sentence about the start names; more are counted, as the list of processes names each."""
+
 
 def plan(session: Session, files: FileStore, body: PlanJob) -> Plan:
     """Raises: InvalidJob: `submitJob` would refuse the bundle, or its code."""
@@ -142,7 +145,8 @@ def _start(turn: tuple[Place, ...] | Waits, places: Sequence[Place], ahead: int)
         return PlannedStart(
             now=False, reason=short.reason, message=short.message, position=turn.position, ahead=ahead, processes=processes
         )
-    machines = ", ".join(sorted({p.node for p in turn}))
+    names = sorted({p.node for p in turn})
+    machines = ", ".join(names) if len(names) <= _NAMED else f"{len(names)} machines"
     message = f"{len(turn)} processes would start on {machines} at once."
     return PlannedStart(now=True, reason=None, message=message, position=None, ahead=ahead, processes=processes)
 

@@ -19,6 +19,7 @@ from backend.jobs.backoff import JobBackoff
 from backend.jobs.lifecycle import End
 from backend.jobs.models import JobRow
 from backend.platform import Platform
+from backend.progress import full_plane
 from backend.progress import state as progress
 from gradstream.api.statuses import JobStatus
 from gradstream.events import EventKind
@@ -144,9 +145,9 @@ class PlaneWatch:
         if not self._full:
             return
         with self._platform.database.transaction() as session:
-            waiting = [job for job in job_rows.live(session, begun=True) if job.progress.get("waits_for")]
+            waiting = [job for job in job_rows.live(session, begun=True) if job.progress.get("plane_holder")]
         for job in waiting:
-            self._for_job(job, partial(self._note, None, None))
+            self._for_job(job, partial(self._note, full=False))
         self._full = False
 
     def _for_job(self, job: JobRow, do: Callable[[Session, JobRow], None]) -> None:
@@ -177,26 +178,21 @@ class PlaneWatch:
     def _say_who_holds(self, live: Sequence[JobRow], held: Counter[str], holders: Sequence[AttemptOnPlane]) -> None:
         most = max(holders, key=lambda holder: holder.bytes, default=None)
         rest = sum(held.values()) - sum(holder.bytes for holder in holders)
-        remedy = "Stop that job, or give the data plane more memory (maxmemory)."
-        if most is None or rest > most.bytes:
-            who, remedy = "what ended jobs have left", "It is removed within seconds; else see the controller's log."
-        else:
-            who = f"the job {most.job.name}"
+        holder = most.job if most and rest <= most.bytes else None
         for job in live:
-            own = most is not None and job.id == most.job.id
-            sentence = f"The data plane is full, so pushes wait. Most of it holds {'this job' if own else who}. {remedy}"
-            self._for_job(job, partial(self._note, sentence, most.job if most else None))
+            self._for_job(job, partial(self._note, full=True, holder=holder))
 
-    def _note(self, sentence: str | None, holder: JobRow | None, session: Session, job: JobRow) -> None:
-        """As an alert, and as an event the first time, and when it is over."""
-        before = job.progress.get("waits_for")
-        if before == sentence:
+    def _note(self, session: Session, job: JobRow, *, full: bool, holder: JobRow | None = None) -> None:
+        """As an alert, and as an event the first time, and when it is over. `holder`: of most of the plane; None: ended jobs."""
+        before = job.progress.get("plane_holder")
+        who = full_plane.LEFTOVERS if holder is None else full_plane.THIS_JOB if holder.id == job.id else f"the job {holder.name}"
+        if before == (who if full else None):
             return
-        job.progress = {**job.progress, "waits_for": sentence}
-        if sentence and not before:
+        job.progress = {**job.progress, "plane_holder": who if full else None}
+        if full and not before:
             data = {"about": REASON, "job": str(holder.id) if holder else None}
-            feed.record(session, job, EventKind.WARNING, sentence, actor=_ACTOR, data=data)
-        elif before and not sentence:
+            feed.record(session, job, EventKind.WARNING, full_plane.sentence(who), actor=_ACTOR, data=data)
+        elif before and not full:
             feed.record(session, job, EventKind.RESOLVED, "The data plane has space again.", actor=_ACTOR)
         feed.changed(session, job)
 

@@ -19,6 +19,7 @@ export const router = createBrowserRouter([
       { path: "/jobs/:id/:tab?", lazy: jobPage },
       { path: "/queue", lazy: () => part(async () => ({ Component: (await import("./pages/QueuePage")).QueuePage })) },
       { path: "/docs", lazy: () => part(async () => ({ Component: (await import("./pages/DocsPage")).DocsPage })) },
+      { path: "/guides/:name?", lazy: () => part(async () => ({ Component: (await import("./pages/GuidesPage")).GuidesPage })) },
       { path: "/compare", lazy: () => part(async () => ({ Component: (await import("./pages/ComparePage")).ComparePage })) },
       { path: "/nodes", lazy: () => part(async () => ({ Component: (await import("./pages/NodesPage")).NodesPage })) },
       { path: "/settings", lazy: () => part(async () => ({ Component: (await import("./pages/SettingsPage")).SettingsPage })) },

@@ -105,19 +105,22 @@ class StarvedWorker:
     dropped: int
     """Pushes dropped in a row."""
 
-    def sentence(self, gate: Gate) -> str:
-        """Describe what is wrong, and what to do about it."""
+    def sentence(self, gate: Gate, *, ended: bool = False) -> str:
+        """Describe what is wrong, and what to do about it. `ended`: the job is over."""
         if gate.quorum is not None:
-            why = f"the others fill the quorum of {gate.quorum} before it is done"
+            filled = "filled" if ended else "fill"
+            why = f"the others {filled} the quorum of {gate.quorum} before it {'was' if ended else 'is'} done"
             do = "raise gate.quorum, give it a faster machine"
         elif gate.max_staleness is not None:
             why = f"they were {gate.max_staleness} or more updates stale"
             do = "raise gate.max_staleness, give it a faster machine"
         else:
             why, do = "they held values that are not finite", "lower strategy.lr, look for such values in its data"
+        contributes = "did not contribute" if ended else "does not contribute"
+        learned = "was not learned. In the next run," if ended else "is not learned;"
         return (
-            f"Worker {self.rank} does not contribute: its last {self.dropped} pushes were all dropped, as {why}. "
-            f"Its share of the data is not learned; {do}, or train with fewer workers."
+            f"Worker {self.rank} {contributes}: its last {self.dropped} pushes were all dropped, as {why}. "
+            f"Its share of the data {learned} {do}, or train with fewer workers."
         )
 
 

@@ -180,19 +180,23 @@ def dropped_reasons(known: list[str], ledger: Mapping[int, Mapping[str, int]]) -
     return [*known, *(reason for reason in found if reason not in known)]
 
 
-def dropped_sentence(reason: str, ledger: Mapping[int, Mapping[str, int]], gate: Gate) -> str:
+def dropped_sentence(reason: str, ledger: Mapping[int, Mapping[str, int]], gate: Gate, *, ended: bool = False) -> str:
+    """`reason`: as `dropped_reasons` returns it. `ended`: the job is over."""
     pushed, dropped = _sum(ledger, "pushed"), {rank: account.get(f"dropped_{reason}", 0) for rank, account in ledger.items()}
+    next_run = "In the next run, " if ended else ""
     share = f"{100 * sum(dropped.values()) / max(1, pushed):.0f} %"
     if reason == "stale":
         return (
             f"{share} of the pushes were dropped because they were {gate.max_staleness} or more updates stale. "
-            "Raise gate.max_staleness, train with fewer workers, or use ssp, which holds fast workers back."
+            f"{next_run}{'raise' if ended else 'Raise'} gate.max_staleness, train with fewer workers, or use ssp, which holds fast "
+            "workers back."
         )
     ranks = sorted(rank for rank, count in dropped.items() if count)
     who = f"worker {ranks[0]}" if len(ranks) == 1 else f"workers {', '.join(map(str, ranks[:-1]))} and {ranks[-1]}"
+    learns = "The model did not learn from them." if ended else "The model does not learn from them."
     return (
         f"{share} of the pushes were dropped because they held a NaN or an infinity; they came from {who}. "
-        "The model does not learn from them. Lower strategy.lr, or look for such values in the data."
+        f"{learns} {next_run}{'lower' if ended else 'Lower'} strategy.lr, or look for such values in the data."
     )
 
 

@@ -32,9 +32,10 @@ class FailedExports(BaseModel):
             return None
         return min(RETRY_DELAY * 2.0 ** min(failures - 1, 30), MAX_RETRY_DELAY)
 
-    def alerts(self) -> dict[str, str]:
-        """Return a sentence for each server, by a key that changes with each export."""
-        return {f"{server} {count}": _sentence(server, count) for server, count in sorted(self.by_server.items()) if count}
+    def alerts(self, *, ended: bool = False) -> dict[str, str]:
+        """Return a sentence for each server, by a key that changes with each export. `ended`: the job is over."""
+        failed = sorted((server, count) for server, count in self.by_server.items() if count)
+        return {f"{server} {count}": _sentence(server, count, ended=ended) for server, count in failed}
 
     def resolutions(self) -> dict[int, str]:
         """Return the sentence that says an alert is over, for each server that has one."""
@@ -45,10 +46,11 @@ class FailedExports(BaseModel):
         }
 
 
-def _sentence(server: int, count: int) -> str:
+def _sentence(server: int, count: int, *, ended: bool) -> str:
     which = "the last export" if count == 1 else f"any of the last {count} exports"
+    changes = "The job ended before another export." if ended else "No change is lost: the next export that is stored has them all."
     return (
-        f"server-{server} could not store its part of {which}, so readers keep an earlier one. No change is lost: the next export "
-        f"that is stored has them all. The log of server-{server} names the tables and the reason. Look for a full disk of the "
-        "platform, or an API that is away."
+        f"server-{server} could not store its part of {which}, so readers keep an earlier one. {changes} "
+        f"The log of server-{server} names the tables and the reason. Look for a full disk of the platform, or an API that "
+        f"{'was' if ended else 'is'} away."
     )

@@ -49,16 +49,16 @@ class PassWatch(BaseModel):
         """The job learns from a folder or a stream that grows."""
         return bool(self.behind)
 
-    def alerts(self) -> dict[str, str]:
-        """Return a sentence for each, by its kind."""
-        found = {"behind": self._behind(), "calibration": self._calibration()}
+    def alerts(self, *, ended: bool = False) -> dict[str, str]:
+        """Return a sentence for each, by its kind. `ended`: the job is over."""
+        found = {"behind": self._behind(ended=ended), "calibration": self._calibration(ended=ended)}
         return {kind: sentence for kind, sentence in found.items() if sentence}
 
     def resolutions(self) -> dict[str, str]:
         """Return the sentence that says an alert is over, for each that there is, by its kind."""
         return {kind: _RESOLUTIONS[kind] for kind in self.alerts()}
 
-    def _behind(self) -> str | None:
+    def _behind(self, *, ended: bool) -> str | None:
         """Workers are a whole pass behind, and with each pass more."""
         if len(self.closes) <= IN_A_ROW or not all(before < after for (_, before), (_, after) in pairwise(self.closes)):
             return None
@@ -66,12 +66,14 @@ class PassWatch(BaseModel):
         per_pass = (last - first) / IN_A_ROW
         if behind < max(1.0, per_pass):
             return None
+        fall, have, is_, add = ("fell", "had", "was", "In the next run, add") if ended else ("fall", "have", "is", "Add")
         return (
-            f"Workers fall behind: the examples that they have still to train rose with each of the last {IN_A_ROW} passes, to "
-            f"{behind:,}. That is {behind / max(1.0, per_pass):.1f} passes. Add workers, raise batch_size, or write fewer examples."
+            f"Workers {fall} behind: the examples that they {have} still to train rose with each of the last {IN_A_ROW} passes, to "
+            f"{behind:,}. That {is_} {behind / max(1.0, per_pass):.1f} passes. {add} workers, raise batch_size, or write fewer "
+            "examples."
         )
 
-    def _calibration(self) -> str | None:
+    def _calibration(self, *, ended: bool) -> str | None:
         """Each of the last passes is off, to the same side."""
         if len(self.calibrations) < IN_A_ROW:
             return None
@@ -79,8 +81,10 @@ class PassWatch(BaseModel):
         if low < OFF and high > 1 / OFF:
             return None
         side = "above" if low >= OFF else "below"
+        is_, came = ("was", "came") if ended else ("is", "come")
+        slow = "followed it too slowly: in the next run," if ended else "follows it too slowly:"
         return (
-            f"Calibration is off: predicted over actual positives was {low:.2f} to {high:.2f} in the last {IN_A_ROW} passes, "
-            f"always {side} 1. Look for a change in the data, such as sampled negatives or labels that come late. If the data is "
-            "right, the model follows it too slowly: raise the learning rate."
+            f"Calibration {is_} off: predicted over actual positives was {low:.2f} to {high:.2f} in the last {IN_A_ROW} passes, "
+            f"always {side} 1. Look for a change in the data, such as sampled negatives or labels that {came} late. If the data is "
+            f"right, the model {slow} raise the learning rate."
         )

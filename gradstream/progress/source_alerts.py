@@ -31,13 +31,13 @@ class SourceTrouble(BaseModel):
             if point.value:
                 self.leaderless[point.rank] = point.step, int(point.value)
 
-    def alerts(self) -> dict[tuple[str, str], str]:
-        """Return one sentence for all workers of each kind, by kind and partitions."""
-        found = {("unreachable", ""): unreachable_sentence(self.unreached_by)} if self.unreached_by else {}
+    def alerts(self, *, ended: bool = False) -> dict[tuple[str, str], str]:
+        """Return one sentence for all workers of each kind, by kind and partitions. `ended`: the job is over."""
+        found = {("unreachable", ""): _unreachable_sentence(self.unreached_by, ended=ended)} if self.unreached_by else {}
         if self.leaderless:
             worker = min(self.leaderless)
             lowest, count = self.leaderless[worker]
-            found["leaderless", f"{lowest} {count}"] = leaderless_sentence(worker, lowest, count)
+            found["leaderless", f"{lowest} {count}"] = _leaderless_sentence(worker, lowest, count, ended=ended)
         return found
 
     def resolutions(self) -> dict[str, str]:
@@ -45,19 +45,29 @@ class SourceTrouble(BaseModel):
         return ({"unreachable": _REACHED} if self.unreached_by else {}) | ({"leaderless": _LED} if self.leaderless else {})
 
 
-def unreachable_sentence(workers: list[int]) -> str:
+def _unreachable_sentence(workers: list[int], *, ended: bool) -> str:
     who = f"Workers {', '.join(map(str, workers[:-1]))} and {workers[-1]}" if len(workers) > 1 else f"Worker {workers[0]}"
+    reason = f"The log of worker-{workers[0]} has the address and the reason."
+    if ended:
+        return (
+            f"{who} could not reach the stream or topic that the job followed when the job ended. Before the next run, start its "
+            f"Redis or its brokers again, or mend the network. {reason}"
+        )
     return (
         f"{who} cannot reach the stream or topic that the job follows. Workers wait up to 10 min, or 30 s if it never answered. "
-        "Then the job fails. Start its Redis or its brokers again, or mend the network. The log of "
-        f"worker-{workers[0]} has the address and the reason."
+        f"Then the job fails. Start its Redis or its brokers again, or mend the network. {reason}"
     )
 
 
-def leaderless_sentence(worker: int, lowest: int, count: int) -> str:
+def _leaderless_sentence(worker: int, lowest: int, count: int, *, ended: bool) -> str:
     others = f" and {count - 1} more partitions" if count > 2 else " and another partition" if count == 2 else ""
+    which, addresses = f"Partition {lowest}{others} of the followed topic", f"The log of worker-{worker} has topic and addresses."
+    if ended:
+        return (
+            f"{which} had no leader that answered when the job ended. Before the next run, bring the broker back, or elect another "
+            f"leader. {addresses}"
+        )
     return (
-        f"Partition {lowest}{others} of the followed topic {'has' if count == 1 else 'have'} no leader that answers. Workers wait "
-        f"up to 10 min, then the job fails. Bring the broker back, or elect another leader. The log of worker-{worker} has topic "
-        "and addresses."
+        f"{which} {'has' if count == 1 else 'have'} no leader that answers. Workers wait up to 10 min, then the job fails. "
+        f"Bring the broker back, or elect another leader. {addresses}"
     )

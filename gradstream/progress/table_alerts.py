@@ -34,11 +34,12 @@ class TableWatch(BaseModel):
         """Return the sentence that says an alert is over, for each server that has one."""
         return {label: f"The machine of {label} has at least {ROOMY:.0%} of its memory left again." for label in self.full}
 
-    def sentence(self, label: str) -> str:
-        """Return the alert of a server that is nearly full, with its remedy."""
+    def sentence(self, label: str, *, ended: bool = False) -> str:
+        """Return the alert of a server that is nearly full, with its remedy. `ended`: the job is over."""
         taken = f"{self.nbytes.get(label, 0) / 1e9:,.1f} GB"
+        has, take, bound = ("had", "took", "In the next run, bound") if ended else ("has", "take", "Bound")
         return (
-            f"The machine of {label} has {self.full[label]:.0%} of its memory left, and this server's tables take {taken}. "
-            "A server that gets no memory ends. Bound the tables with `most` or `keep`, make rows of fewer keys with `admit`, "
+            f"The machine of {label} {has} {self.full[label]:.0%} of its memory left, and this server's tables {take} {taken}. "
+            f"A server that gets no memory ends. {bound} the tables with `most` or `keep`, make rows of fewer keys with `admit`, "
             "or run more servers on other machines (roles.server.count)."
         )

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
 
 from gradstream.client import Client, Job
+from gradstream.spec import JobSpec
 from tests.browser.support import OpenPage, check_looks, every_look, submit_slow
 
+USERLAND = Path(__file__).parents[1] / "userland"
 NOBODY = "00000000-0000-0000-0000-000000000000"
 
 
@@ -47,6 +50,21 @@ def test_a_failed_job_shows_what_its_process_wrote_last(open_page: OpenPage, cli
     expect(alert.locator("pre")).to_be_hidden()  # the tab shows it
     alert.get_by_text(f"Last output of {process}", exact=True).click()
     expect(alert.locator("pre")).to_be_visible()
+
+
+def test_an_alert_of_an_ended_job_is_in_the_past(open_page: OpenPage, client: Client) -> None:
+    fields = {
+        "name": "nan-score",
+        "workload": {"entrypoint": "steady:Steady", "args": {"breaks": "score"}},
+        "strategy": {"name": "async", "lr": 0.01},
+        "batch_size": 8,
+        "roles": {"worker": {"count": 1, "device": "cpu"}, "server": {"count": 1}},
+        "stop": {"epochs": 1},
+    }
+    job = client.wait(client.submit(JobSpec.model_validate(fields), code=USERLAND).id, timeout=120)
+    alert = open_page(f"/jobs/{job.id}").get_by_role("alert")
+    expect(alert).to_contain_text("eval/ratio was not a finite number")
+    expect(alert).to_contain_text("Such a value is stored as null, and reaches no target.")
 
 
 @pytest.mark.more

@@ -423,6 +423,20 @@ def test_letters_can_be_switched_off(open_page: OpenPage) -> None:
     expect(page).to_have_url(re.compile("/settings"))
 
 
+def test_the_help_menu_leads_to_the_guides_and_they_to_each_other(open_page: OpenPage) -> None:
+    page = open_page("/nodes")
+    page.get_by_role("button", name="Help").click()
+    page.get_by_role("menuitem", name="Guides").click()
+    page.get_by_role("link", name="Slow workers", exact=True).click()
+    expect(page.get_by_role("heading", name="Slow workers", level=1)).to_be_visible()
+    page.get_by_role("article").get_by_role("link", name="group", exact=True).click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(re.compile("roup"))
+    expect(page).to_have_url(re.compile("/guides/groups$"))
+    page.goto("/guides/stragglers#cost-and-remedies")
+    expect(page.get_by_role("heading", name="Cost and remedies")).to_be_in_viewport()
+    expect(page.get_by_role("heading", name="Slow workers", level=1)).not_to_be_in_viewport()
+
+
 @pytest.mark.more
 def test_the_api_is_described(open_page: OpenPage) -> None:
     page = open_page("/nodes")

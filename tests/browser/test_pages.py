@@ -33,6 +33,8 @@ PAGES = {
     "events": "/jobs/{job}/events",
     "files": "/jobs/{job}/files",
     "config": "/jobs/{job}/config",
+    "guides": "/guides",
+    "guide": "/guides/stragglers#cost-and-remedies",
     "nodes": "/nodes",
     "settings": "/settings",
     "nowhere": "/no/such/page",

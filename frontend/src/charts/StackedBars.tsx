@@ -1,6 +1,6 @@
 import { Tooltip, useComputedColorScheme } from "@mantine/core"
 import { formatDuration, formatPercent } from "@/lib/format"
-import { seriesColor } from "./palette"
+import { quietLook, seriesColor, type QuietLook } from "./palette"
 import classes from "./StackedBars.module.css"
 
 interface Slice {
@@ -14,19 +14,15 @@ interface StackedBarsProps {
   bars: readonly { label: string; slices: readonly Slice[] }[]
   /** Names of slices in the order of their colours. */
   order: readonly string[]
-  /** Names of slices that are drawn in grey. */
-  quiet: readonly string[]
-  /** Those of them that are hatched. */
-  hatched?: readonly string[]
+  /** Looks of slices that are no work, by their names. */
+  quiet: Readonly<Partial<Record<string, QuietLook>>>
 }
 
-const HATCH = "repeating-linear-gradient(135deg, var(--gs-line) 0 2px, transparent 2px 7px)"
-
 /** Shares of a whole, a row for each subject; a legend names the colours, and a table of the same numbers is read to those who cannot see them. */
-export function StackedBars({ bars, order, quiet, hatched = [] }: StackedBarsProps) {
+export function StackedBars({ bars, order, quiet }: StackedBarsProps) {
   const scheme = useComputedColorScheme("light")
-  const color = (name: string) => (hatched.includes(name) ? HATCH : quiet.includes(name) ? "var(--gs-line)" : seriesColor(order.indexOf(name), scheme))
-  const names = [...order, ...quiet].filter((name) => bars.some(({ slices }) => slices.some((slice) => slice.name === name)))
+  const color = (name: string) => (quiet[name] ? quietLook(quiet[name], scheme) : seriesColor(order.indexOf(name), scheme))
+  const names = [...order, ...Object.keys(quiet)].filter((name) => bars.some(({ slices }) => slices.some((slice) => slice.name === name)))
   return (
     <>
       <ul className={classes.key} aria-hidden>

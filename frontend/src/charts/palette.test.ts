@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { DARK, LIGHT, seriesColor, seriesDash, type Scheme } from "./palette"
+import { DARK, GREYS, LIGHT, quietLook, seriesColor, seriesDash, type QuietLook, type Scheme } from "./palette"
 
 const CARDS = { light: "#ffffff", dark: "#161e26" }
 
@@ -11,8 +11,27 @@ describe.each([["light", LIGHT], ["dark", DARK]] as [Scheme, string[]][])("in %s
   })
 
   it("stands out from the card", () => {
-    const faint = [...colors, seriesColor(-1, scheme)].filter((color) => contrast(color, CARDS[scheme]) < 3)
+    const faint = [...colors, seriesColor(-1, scheme), ...Object.values(GREYS[scheme])].filter((color) => contrast(color, CARDS[scheme]) < 3)
     expect(faint).toEqual([])
+  })
+})
+
+describe.each([["light", LIGHT], ["dark", DARK]] as [Scheme, string[]][])("greys of what is no work, in %s colours", (scheme, colors) => {
+  const { pale, strong } = GREYS[scheme]
+
+  it("are apart by lightness alone, as colour-blind readers see them", () => {
+    expect(Math.abs(lab(pale)[0] - lab(strong)[0])).toBeGreaterThan(20)
+    expect(deltaE(lab(pale), lab(strong))).toBeGreaterThan(20)
+  })
+
+  it("are apart from the colours of the work, of which a bar has six", () => {
+    const alike = [pale, strong].flatMap((grey) => colors.slice(0, 6).filter((color) => deltaE(lab(grey), lab(color)) <= 20))
+    expect(alike).toEqual([])
+  })
+
+  it("give each look a background of its own", () => {
+    const looks: QuietLook[] = ["pale", "strong", "striped", "hatched"]
+    expect(new Set(looks.map((look) => quietLook(look, scheme))).size).toBe(4)
   })
 })
 

@@ -55,9 +55,9 @@ class Hang(BaseModel, frozen=True):
         return self.phase, self.line
 
 
-def hang_sentences(hangs: Mapping[str, Hang]) -> list[str]:
-    """Return one sentence for each place where processes hang. `hangs`: by label."""
-    return [_sentence(labels, hangs[labels[0]]) for labels in group_by_place(hangs)]
+def hang_sentences(hangs: Mapping[str, Hang], *, ended: bool = False) -> list[str]:
+    """Return one sentence for each place where processes hang. `hangs`: by label. `ended`: the job is over."""
+    return [_sentence(labels, hangs[labels[0]], ended=ended) for labels in group_by_place(hangs)]
 
 
 def ended_sentence(hangs: Mapping[str, Hang]) -> str:
@@ -73,14 +73,16 @@ def group_by_place(hangs: Mapping[str, Hang]) -> list[list[str]]:
     return list(found.values())
 
 
-def _sentence(labels: Sequence[str], hang: Hang) -> str:
+def _sentence(labels: Sequence[str], hang: Hang, *, ended: bool) -> str:
     who = labels[0] if len(labels) == 1 else f"{', '.join(labels[:-1])} and {labels[-1]}"
     where = (f", at {hang.line}" if hang.line else "") + (f" ({hang.call})" if hang.call else "")
+    time = f"for more than {math.floor(hang.seconds)} s{where}"
+    if ended:
+        return (
+            f"{who} {'was' if len(labels) == 1 else 'were'} in {hang.phase} {time}, until the job ended. The log shows the stack."
+        )
     has = "has" if len(labels) == 1 else "have"
-    return (
-        f"{who} {has} been in {hang.phase} for more than {math.floor(hang.seconds)} s{where}. "
-        "Long downloads are fine; if it hangs, stop the job. The log shows the stack."
-    )
+    return f"{who} {has} been in {hang.phase} {time}. Long downloads are fine; if it hangs, stop the job. The log shows the stack."
 
 
 def read_hang(folder: Path) -> Hang | None:

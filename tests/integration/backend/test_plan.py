@@ -54,6 +54,17 @@ def test_what_is_planned_is_what_the_controller_does(
     assert {"node-1", "node-2"} == {node for _, node in planned(start)}
 
 
+def test_a_plan_names_few_machines_and_counts_many(
+    api: httpx.Client, two: tuple[Agent, Agent], anonymous: httpx.Client, join_token: str
+) -> None:
+    roles = workers(two[0].slots + two[1].slots)
+    assert plan(api, roles=roles)["start"]["message"].endswith("would start on node-1, node-2 at once.")
+    more = [Agent(anonymous, join_token, f"rack-{number}", slots=8) for number in range(4)]
+    start = plan(api, roles=workers(32 + two[0].slots + two[1].slots))["start"]
+    assert start["message"].endswith(f"would start on {len(more) + 2} machines at once.")
+    assert {f"rack-{number}" for number in range(4)} <= {node for _, node in planned(start)}
+
+
 def test_a_job_that_would_wait_is_told_why_and_at_which_place(
     api: httpx.Client, agent: Agent, controller: Controller, tmp_path: Path
 ) -> None:

@@ -83,8 +83,8 @@ def test_a_job_that_waits_for_a_full_plane_says_for_whom(
     for _ in range(2):
         look(running)
     [alert] = alerts()
-    assert "Most of it holds the job small. Stop that job" in alert
-    assert "Most of it holds this job" in running.job["progress"]["alerts"][0]
+    assert "The job small holds most of it. Stop that job" in alert
+    assert "This job holds most of it" in running.job["progress"]["alerts"][0]
     events = [event for event in running.api.get(f"/jobs/{neighbour}/events").json()["items"] if event["kind"] == "warning"]
     assert [event["data"]["job"] for event in events] == [running.id], "once"
     monkeypatch.undo()
@@ -93,6 +93,22 @@ def test_a_job_that_waits_for_a_full_plane_says_for_whom(
     assert alerts() == []
     events = [event for event in running.api.get(f"/jobs/{neighbour}/events").json()["items"] if event["kind"] == "resolved"]
     assert [event["message"] for event in events] == ["The data plane has space again."]
+
+
+@pytest.mark.more
+def test_a_job_that_ended_while_the_plane_was_full_says_so_in_the_past(
+    running: Running, platform: Platform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hold(running, platform, 2 * MIB)
+    for name in ("FULL", "FREE"):
+        monkeypatch.setattr(plane_watch, name, 1e-6)
+    look(running)
+    assert running.job["progress"]["alerts"][0].startswith("The data plane is full, so pushes wait. This job holds most of it.")
+    running.api.post(f"/jobs/{running.id}/stop")
+    running.end_all()
+    assert running.status == ("cancelled", "stopped_by_user")
+    [alert] = running.job["progress"]["alerts"]
+    assert alert.startswith("When the job ended, the data plane was full, so pushes waited. This job held most of it.")
 
 
 @pytest.fixture

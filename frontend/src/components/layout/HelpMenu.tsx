@@ -1,5 +1,5 @@
 import { ActionIcon, Menu, Tooltip } from "@mantine/core"
-import { IconBook2, IconHelp, IconKeyboard, IconRoute } from "@tabler/icons-react"
+import { IconApi, IconBook2, IconHelp, IconKeyboard, IconRoute } from "@tabler/icons-react"
 import { Link } from "react-router"
 import { useBeginTour } from "@/hooks/tour/useTour"
 
@@ -22,7 +22,10 @@ export function HelpMenu({ onKeys }: { onKeys: () => void }) {
         <Menu.Item leftSection={<IconKeyboard size={16} />} onClick={onKeys}>
           Keyboard shortcuts
         </Menu.Item>
-        <Menu.Item component={Link} to="/docs" leftSection={<IconBook2 size={16} />}>
+        <Menu.Item component={Link} to="/guides" leftSection={<IconBook2 size={16} />}>
+          Guides
+        </Menu.Item>
+        <Menu.Item component={Link} to="/docs" leftSection={<IconApi size={16} />}>
           API documentation
         </Menu.Item>
       </Menu.Dropdown>

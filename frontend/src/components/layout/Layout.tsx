@@ -101,6 +101,7 @@ function Header({ user }: { user: string }) {
   useKeys("Everywhere", [
     { keys: ["?"], label: "Show the keys", run: help.toggle },
     ...PLACES.map(({ to, label, key }) => ({ keys: [`g ${key}`], label: `Go to ${label.toLowerCase()}`, run: () => void navigate(to) })),
+    { keys: ["g g"], label: "Go to the guides", run: () => void navigate("/guides") },
     { keys: ["g d"], label: "Go to the API documentation", run: () => void navigate("/docs") },
     { keys: ["c"], label: "New job", run: () => void navigate("/jobs/new") },
   ])

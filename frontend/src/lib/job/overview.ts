@@ -27,10 +27,8 @@ export const START = "Start"
 export const RECOVERING = "Recovering"
 export const ENDED = "Ended"
 export const SLICES: readonly string[] = [...OF_WORKER.map(([name]) => name), APPLY, RECOVERING]
-/** Slices for the rest and for idle time: grey. */
-export const QUIET: readonly string[] = [START, OTHER, IDLE, ENDED]
-/** Slices that are drawn hatched: the process is gone. */
-export const HATCHED: readonly string[] = [ENDED]
+/** Slices that are no work, with their looks: greys, and patterns while the process does not train yet or is gone. */
+export const QUIET = { [START]: "striped", [OTHER]: "strong", [IDLE]: "pale", [ENDED]: "hatched" } as const
 
 /** Where a worker's time went, of the seconds in which any worker trained. Measured times may overlap, and then fill the bar. */
 export function workerBar(worker: WorkerLoad, seconds: number): TimeBar | null {

@@ -5,6 +5,7 @@ import type { Plan, PlannedTable, PlannedTables } from "@/client"
 import { Panel } from "@/components/page/Panel"
 import type { NewJob } from "@/hooks/new-job/useNewJob"
 import { counted, formatBytes, formatCount, formatMoments, formatNumber, formatPercent } from "@/lib/format"
+import { memoryOf } from "@/lib/job-file/placement"
 import { PlannedStart } from "./PlannedStart"
 import { SizeEntry } from "./SizeEntry"
 import classes from "./PlanPanel.module.css"
@@ -66,7 +67,7 @@ function OfSize({ plan: { size, traffic, local_share: share, memory, nodes, shar
       <Fact
         term="Memory"
         value={`${formatBytes(memory.worker)} of a worker${memory.peer === null ? "" : ` in all its processes, ${formatBytes(memory.peer)} of each peer alone`}${memory.machine === null ? "" : `, ${formatBytes(memory.machine)} of its group on each other machine`}${shards.count === 0 ? " with its shard" : `, ${formatBytes(memory.server / shards.count)} of a shard`}`}
-        note={`Vectors only; activations, data and PyTorch need more.${nodes.map(({ node, gpu, needed, total }) => ` ${node}${gpu === null ? "" : `, GPU ${gpu}`}: ${formatBytes(needed)} of ${formatBytes(total)}.`).join("")}`}
+        note={`Vectors only; activations, data and PyTorch need more. ${memoryOf(nodes)}`}
       />
     </>
   )

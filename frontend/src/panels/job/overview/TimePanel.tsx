@@ -11,7 +11,7 @@ import { useNothing } from "@/hooks/job/useNothing"
 import { useOverview } from "@/hooks/job/useOverview"
 import { useStragglers } from "@/hooks/job/useStragglers"
 import { counted, formatDuration, formatNumber } from "@/lib/format"
-import { HATCHED, QUIET, serverBar, SLICES, workerBar } from "@/lib/job/overview"
+import { QUIET, serverBar, SLICES, workerBar } from "@/lib/job/overview"
 import { describeHolders, isServerless, nameShard } from "@/lib/job/serverless"
 import { hasEnded } from "@/lib/status"
 import classes from "./TimePanel.module.css"
@@ -36,7 +36,7 @@ export function TimePanel() {
   return (
     <Panel title={<Explained what="Time breakdown" how={HOW} />} subtitle={serverless ? "Every worker and shard in this attempt" : "Every worker and server in this attempt"} tour="time">
       <Loaded {...overview} isEmpty={trained.length === 0} empty={nothing("No worker has reported its times")}>
-        <StackedBars bars={bars} order={SLICES} quiet={QUIET} hatched={HATCHED} />
+        <StackedBars bars={bars} order={SLICES} quiet={QUIET} />
         <Text size="xs" c="dimmed" mt="xs">
           Every bar is {formatDuration(seconds)} long. The percentage is a worker's share of computing, or a shard's share of applying pushes. Workers wait at
           the gate and for responses while shards apply.{serverless && ` ${describeHolders(job, "worker k holds shard k")}, and applies pushes while it waits.`}

@@ -1,0 +1,49 @@
+import type { Plan } from "@/client"
+import { formatBytes } from "@/lib/format"
+
+type Process = Plan["start"]["processes"][number]
+type Memory = Plan["nodes"][number]
+
+/** From so many on, a run of ranks is written by its ends. */
+const RUN = 3
+
+/** "server-0, worker-0 … worker-7 (GPUs 0 … 7), evaluator": processes of one machine. */
+export function processesOf(processes: Process[]): string {
+  const runs: Process[][] = []
+  for (const each of processes) {
+    const last = runs.at(-1)
+    if (last && follows(last.at(-1)!, each)) last.push(each)
+    else runs.push([each])
+  }
+  return runs.flatMap((run) => (run.length < RUN ? run.map(nameOf) : [nameOfRun(run[0]!, run.at(-1)!)])).join(", ")
+}
+
+function follows(before: Process, { role, rank, gpu }: Process): boolean {
+  return role === before.role && rank === before.rank + 1 && gpu === (before.gpu === null ? null : before.gpu + 1)
+}
+
+function nameOf({ label, gpu }: Process): string {
+  return gpu === null ? label : `${label} (GPU ${gpu})`
+}
+
+function nameOfRun(first: Process, last: Process): string {
+  return `${first.label} … ${last.label}${first.gpu === null ? "" : ` (GPUs ${first.gpu} … ${last.gpu})`}`
+}
+
+/** "rack-0, rack-1: 128 MB of 64 GB each. 16 GPUs of rack-0, rack-1: 12 MB of 80 GB each.": machines and GPUs with the same amounts share a sentence. */
+export function memoryOf(nodes: Memory[]): string {
+  const alike = new Map<string, Memory[]>()
+  for (const each of nodes) {
+    const key = [each.gpu === null, each.needed, each.total].join()
+    alike.set(key, [...(alike.get(key) ?? []), each])
+  }
+  return [...alike.values()].map(memoryOfAlike).join(" ")
+}
+
+function memoryOfAlike(alike: Memory[]): string {
+  const { gpu, needed, total } = alike[0]!
+  const machines = [...new Set(alike.map(({ node }) => node))].join(", ")
+  const amounts = `${formatBytes(needed)} of ${formatBytes(total)}`
+  if (alike.length === 1) return `${machines}${gpu === null ? "" : `, GPU ${gpu}`}: ${amounts}.`
+  return `${gpu === null ? "" : `${alike.length} GPUs of `}${machines}: ${amounts} each.`
+}
