@@ -161,7 +161,7 @@ class RunAlerts:
 
     def _raise_once(self, key: _Key, sentence: str) -> None:
         if key not in self._raised:
-            self._raise(("source", *key), sentence)
+            self._raise(key, sentence)
 
     def _raise(self, key: _Key, sentence: str) -> None:
         """Reword the alert of this key, or raise it: for the first time, or anew after it was over."""

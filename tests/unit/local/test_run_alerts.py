@@ -137,3 +137,12 @@ def test_a_hang_is_over_where_the_last_process_has_gone_on() -> None:
     assert alerts.take_resolved() == []
     alerts.take_hangs({})
     assert alerts.take_resolved() == ["worker-0, worker-1: dataset() has ended; the start continues."]
+
+
+def test_an_evaluation_that_is_not_finite_again_is_still_dated_by_the_first_one() -> None:
+    scores = [
+        ("evaluator.0", [Point("eval/auc", -1, step, samples, 10, 100.0, float("nan"))]) for step, samples in ((0, 640), (1, 1280))
+    ]
+    page = shown(fold({}, 1, scores, datetime(2026, 1, 1, tzinfo=UTC)), ASP).alerts
+    assert raised(*scores) == list(page)
+    assert "640" in page[0]
