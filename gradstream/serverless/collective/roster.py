@@ -28,6 +28,8 @@ from gradstream.wire.redis.client import retry
 
 ANY = -1
 """The meeting to which a worker comes that knows none yet; and the turn of one that has no center."""
+NONE = -2
+"""The meeting of a worker that has ended in agreement with the others, and comes to no more."""
 
 
 class Presence(msgspec.Struct, frozen=True, array_like=True):
@@ -105,18 +107,19 @@ class Meetings:
         incarnation of each rank. `admits`: incarnations that were in no roster may come, too. Raises: what `look` raises."""
         self.come(number, turn)
         known = {rank: one.incarnation for rank, one in before.members.items()} if before else {}
-        ranks = known.keys() if before else range(self._count)
+        ranks = set(known if before else range(self._count))
 
         def find() -> Roster | None:
-            lost = left()
+            lost, present = left(), self.present()
             members = {
                 rank: one
-                for rank, one in self.present().items()
+                for rank, one in present.items()
                 if one.incarnation > lost.get(rank, ANY)
                 and (one.meeting == number or (admits and one.incarnation > known.get(rank, ANY)))
             }
-            missing = {rank for rank in ranks if lost.get(rank, ANY) < known.get(rank, 0)} - members.keys()
-            return None if missing else Roster(number, members)
+            gone = {rank for rank, one in present.items() if one.meeting == NONE}
+            gone |= {rank for rank in ranks if lost.get(rank, ANY) >= known.get(rank, 0)}
+            return Roster(number, members) if ranks <= members.keys() | gone else None
 
         roster = poll(find, self._look)
         self.put(f"roster-{number}", _encode(roster))

@@ -32,7 +32,7 @@ from gradstream.serverless.collective.handover import Handover, Turn
 from gradstream.serverless.collective.machine_copy import unpack_shard
 from gradstream.serverless.collective.port import CollectivePort, WorkerTurn, decode_turn, encode_turn
 from gradstream.serverless.collective.rehearsal import rehearse
-from gradstream.serverless.collective.roster import ANY, Meetings, Roster
+from gradstream.serverless.collective.roster import ANY, NONE, Meetings, Roster
 from gradstream.shard_server.settings import ServerSettings
 from gradstream.wire.transport.layout import Layout
 from gradstream.wire.transport.messages import Header
@@ -171,17 +171,25 @@ class SurvivingPort(CollectivePort):
 
     def serve(self) -> None:
         while not self._is_over:
-            try:
-                while not self.shard.ended:
-                    self._take_turn()
-                self._group.part()
+            if not self.shard.ended:
+                self._take_turn()
+            elif self._parts():
                 break
-            except GroupBroken as error:
-                self._note_break(error)
+            else:
                 self._meet()
         if self._rank == 0:
             self._meetings.put("over", b"")
+        else:
+            self._meetings.come(NONE, self._last.number)
         self._finish()
+
+    def _parts(self) -> bool:
+        """Return whether all workers of the group have come here. Else some may lack the last turn."""
+        try:
+            self._group.part()
+        except GroupBroken as error:
+            self._note_break(error)
+        return self._is_in_group
 
     def _take_turn(self) -> None:
         if not self._is_in_group:
@@ -192,7 +200,7 @@ class SurvivingPort(CollectivePort):
             self._inbox.append(stop)
             return
         try:
-            if self._try_turn():  # another worker joins
+            if self._try_turn() and not self.shard.ended:  # another worker joins
                 self._group.part()
                 self._is_in_group = False
         except GroupBroken as error:
