@@ -286,9 +286,7 @@ def test_workers_without_servers_are_spread_where_no_machine_has_room_for_all() 
     assert collective_of(by_name, placed(place(by_name, [machine("a", 4)]))) == "gloo"
 
 
-@pytest.mark.parametrize(
-    "more", [{"strategy": {"name": "easgd"}, "gate": "bsp"}, {"codec": {"name": "bf16"}}, {"on_worker_loss": "continue"}]
-)
+@pytest.mark.parametrize("more", [{"strategy": {"name": "easgd"}, "gate": "bsp"}, {"codec": {"name": "bf16"}}])
 def test_workers_that_gloo_cannot_serve_stay_on_one_machine(more: dict[str, object]) -> None:
     short = place(without_servers(3, **more), [machine("a", 2), machine("b", 2)])
     assert isinstance(short, Shortage)
