@@ -112,7 +112,10 @@ class CollectivePort(TurnPort):
         return [] if self._center is None else [self._center]
 
     def _destination(self, response: Response) -> Tensor | None:
-        return self._center if response.rank == self._rank else None
+        return self._center if self._is_mine(response) else None
+
+    def _is_mine(self, response: Response) -> bool:
+        return (response.rank, response.incarnation) == (self._rank, self._incarnation)
 
     def _put_buffers(self, buffers: Buffers | None) -> None:
         self._buffers = pack_buffers(buffers)
@@ -169,7 +172,7 @@ class CollectivePort(TurnPort):
             self.shard.center.find_mean = self._find_mean
         output = self._holder.handle_entry(position, header)
         self._vectors.note_responses(output.responses)
-        self._inbox.extend(self._arrived(response) for response in output.responses if response.rank == self._rank)
+        self._inbox.extend(self._arrived(response) for response in output.responses if self._is_mine(response))
         if self._hosted and self._outside:
             self._outside.note_accounts(self._hosted.changed_accounts(header.entry, output))
             self._hosted.report.handled(time.perf_counter() - began - (self._group.seconds - waited), queued)

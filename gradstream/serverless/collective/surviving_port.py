@@ -103,7 +103,7 @@ class SurvivingPort(CollectivePort):
 
     def _form_group(self) -> GlooGroup | None:
         """Meet the others, and connect; None: the job is over. Raises: GroupBroken: one of them is lost meanwhile."""
-        number = self._roster.number + 1 if self._roster else ANY if self._order.incarnation else 0
+        number = self._roster.number + 1 if self._roster else ANY if self._incarnation else 0
         roster = self._attend(number)
         if roster is None:
             self._is_over = True
@@ -196,7 +196,7 @@ class SurvivingPort(CollectivePort):
             self._meet()
         if self._is_over:
             self._outgoing.take()
-            stop = Response(self._rank, self._order.incarnation, 0, "stop", version=0, samples=0, members=self._count)
+            stop = Response(self._rank, self._incarnation, 0, "stop", version=0, samples=0, members=self._count)
             self._inbox.append(stop)
             return
         try:

@@ -23,6 +23,7 @@ from gradstream.shard_server.hosted_shard import HostedShard
 from gradstream.sim.toys import job
 from gradstream.spec import JobSpec
 from gradstream.train.problem import Gradient
+from gradstream.train.replica import Replica
 from gradstream.wire import plane
 from gradstream.wire.transport.messages import Header
 from tests.integration.plane.cluster import Cluster, Killed
@@ -160,6 +161,12 @@ def test_a_loss_in_any_state_leaves_whole_rounds(
                 plane.post_leave(attempt.admin, attempt.j, rank, incarnation)
                 fates.give(plan[len(plan) - left :])
 
+    def ask_for_checkpoints(rank: int, w: Replica) -> None:
+        if rank == 0 and w.t in checkpoints:
+            plane.control_checkpoint(attempt.admin, attempt.j, 1 + checkpoints.index(w.t))
+
+    checkpoints = sorted(draw.sample(range(STEPS), draw.randrange(4)))
+    attempt.before_round = ask_for_checkpoints
     for rank in range(WORKERS):
         attempt.thread(live, rank)
     center = attempt.finish()
