@@ -25,7 +25,7 @@ class Turn(msgspec.Struct, frozen=True, array_like=True):
     buffers: dict[int, bytes] = {}
     """The packed buffers that each worker has handed over."""
     brings: str = ""
-    """What its vectors are: `theta_0`, the `mean` of a round, or nothing but pushes that wait for their round."""
+    """The kind of its vectors: `theta_0`, the `mean` of a round, or `pending` pushes that wait for their round."""
     pending: list[int] = []
     """The ranks of these pushes, if each is new to the others."""
 

@@ -32,7 +32,7 @@ NONE = -2
 """The meeting of a worker that has ended in agreement with the others, and comes to no more."""
 
 
-class Presence(msgspec.Struct, frozen=True, array_like=True):
+class Attendance(msgspec.Struct, frozen=True, array_like=True):
     incarnation: int
     meeting: int
     turn: int
@@ -43,7 +43,7 @@ class Roster(msgspec.Struct, frozen=True, array_like=True):
     """The workers of a group."""
 
     number: int
-    members: dict[int, Presence]
+    members: dict[int, Attendance]
     """By rank, in the order of ranks."""
 
     @property
@@ -71,7 +71,7 @@ class Roster(msgspec.Struct, frozen=True, array_like=True):
 
 
 _encode = msgspec.msgpack.Encoder().encode
-_presence, _roster = msgspec.msgpack.Decoder(Presence).decode, msgspec.msgpack.Decoder(Roster).decode
+_presence, _roster = msgspec.msgpack.Decoder(Attendance).decode, msgspec.msgpack.Decoder(Roster).decode
 
 
 class Meetings:
@@ -100,7 +100,7 @@ class Meetings:
         return (None,) if over else None
 
     def come(self, number: int, turn: int) -> None:
-        self.put(f"present-{self._rank}", _encode(Presence(self._incarnation, number, turn)))
+        self.put(f"present-{self._rank}", _encode(Attendance(self._incarnation, number, turn)))
 
     def lead(self, number: int, turn: int, before: Roster | None, left: Callable[[], Mapping[int, int]], *, admits: bool) -> Roster:
         """As worker 0, wait until each worker of the roster `before`, or of the job, has come or is lost. `left`: the last lost
@@ -131,7 +131,7 @@ class Meetings:
         known = {rank: one.incarnation for rank, one in roster.members.items()}
         return any(one.incarnation > max(known.get(rank, ANY), left.get(rank, ANY)) for rank, one in self.present().items())
 
-    def present(self) -> dict[int, Presence]:
+    def present(self) -> dict[int, Attendance]:
         """Return the newest incarnation of each rank that has come to any meeting."""
         found = self._get(*(f"present-{rank}" for rank in range(self._count)))
         return {rank: _presence(packed) for rank, packed in enumerate(found) if packed}
