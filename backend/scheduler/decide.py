@@ -140,8 +140,9 @@ def _after_failures(now: Situation, plane_there: bool) -> Step | None:
         return _restart(now, ExitReason.PLANE_LOST, "Redis came back without this attempt.", None)
     for process in failed:
         said = f"{process.label} ended: {process.message or process.reason}."
-        if now.spec.one_holder and now.spec.holds_shard(process.role, process.rank):
-            said += " It held the model, so the others cannot go on without it."
+        if process.role == "worker" and now.spec.goes_on_but_for(process.rank):
+            does = "held" if now.spec.one_holder else "stored"
+            said += f" It {does} the model, so the others cannot go on without it."
         if process.failed_starts >= MAX_FAILED_STARTS:
             return _never_starts(str(process.reason), said, process)
         if _may_respawn(process, now):

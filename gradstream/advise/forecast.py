@@ -112,7 +112,8 @@ def memory(spec: JobSpec, size: Size) -> Memory:
     worker += more_threads * narrow + group.peers * each_narrow
     if spec.roles.serverless:
         worker += math.ceil(server * vector / spec.shards)  # of worker 0, where it holds the only one
-        worker += 0 if spec.shares_memory else vector  # the sum of all pushes, beside the worker's own
+        if not spec.shares_memory:  # the sum of all pushes, beside the worker's own; and the last one, where others may lack it
+            worker += vector * (2 if spec.effective_on_worker_loss == "continue" else 1)
     lead = peer = machine = None
     if role.group.machines > 1:
         worker += (role.group.machines - 1) * vector  # the gradients of the other machines

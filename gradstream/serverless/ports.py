@@ -7,6 +7,7 @@ from pathlib import Path
 
 from gradstream.process.order import ProcessOrder
 from gradstream.serverless.collective.port import CollectivePort
+from gradstream.serverless.collective.surviving_port import SurvivingPort
 from gradstream.serverless.holder.client_port import ClientPort
 from gradstream.serverless.holder.port import HolderPort
 from gradstream.serverless.port import ServerlessPort
@@ -19,7 +20,8 @@ AnyServerlessPort = ServerlessPort | HolderPort | ClientPort | CollectivePort
 def make_port(order: ProcessOrder, folder: Path, layout: Layout, on_wait: Callable[[float], None]) -> AnyServerlessPort:
     """Raises: UserError: the node has no shared memory for it, or the others cannot reach it. PlaneLost: the attempt is over."""
     if order.spec.roles.server.collective == "gloo":
-        return CollectivePort(order, folder, layout, ServerSettings(), on_wait)
+        port = SurvivingPort if order.spec.effective_on_worker_loss == "continue" else CollectivePort
+        return port(order, folder, layout, ServerSettings(), on_wait)
     if not order.spec.one_holder:
         return ServerlessPort(order, folder, layout, ServerSettings(), on_wait)
     if order.rank == 0:

@@ -33,7 +33,8 @@ class TurnPort(ABC):
 
     def __init__(self, order: ProcessOrder, on_wait: Callable[[float], None]) -> None:
         self._on_wait = on_wait
-        self._rank, self._j, self._count = order.rank, order.plane_id, order.spec.roles.worker.count
+        self._rank, self._incarnation = order.rank, order.incarnation
+        self._j, self._count = order.plane_id, order.spec.roles.worker.count
         self._routes = Routes(order.plane, order.plane_id)
         home = self._routes.home
         self._redis = connect(home.url, user=home.user, password=home.password)

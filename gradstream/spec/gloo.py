@@ -16,8 +16,6 @@ def gloo_obstacle(spec: JobSpec) -> str | None:
         return f"gloo brings each worker the mean of the pushes only, and '{name}' needs each of them; take another strategy"
     if spec.codec.lossy or spec.pull_codec.lossy:
         return "gloo adds whole vectors, so a codec would round them and save no traffic; remove codec and pull_codec"
-    if spec.one_holder:
-        return "with on_worker_loss: continue, worker 0 holds the model in shared memory; set on_worker_loss: restart"
     if spec.network == "platform":
         return "gloo connects the workers, which network: platform keeps apart; set network: internet"
     return None

@@ -150,7 +150,7 @@ class JobSpec(SpecPart, frozen=True):
     on_worker_loss: Literal["restart", "continue"] | None = Field(
         None,
         description="Reaction to a lost worker: restart begins a new attempt from the last checkpoint, continue starts the worker "
-        "again; default: restart under bsp, else continue. Without servers, continue has worker 0 hold the model",
+        "again; default: restart under bsp, else continue. Without servers, in shared memory, continue has worker 0 hold the model",
     )
     on_nan: Literal["fail", "drop"] = Field(
         "fail", description="Reaction to a loss that is not finite: fail ends the job, drop discards the push"
@@ -220,8 +220,8 @@ class JobSpec(SpecPart, frozen=True):
 
     @property
     def one_holder(self) -> bool:
-        """True if worker 0 holds the only shard: a job without servers that goes on when another worker is lost."""
-        return self.roles.serverless and self.effective_on_worker_loss == "continue"
+        """True if worker 0 holds the only shard in shared memory: such a job goes on when another worker is lost."""
+        return self.shares_memory and self.effective_on_worker_loss == "continue"
 
     @property
     def shards(self) -> int:
@@ -246,6 +246,10 @@ class JobSpec(SpecPart, frozen=True):
         if not self.roles.serverless:
             return role == "server"
         return role == "worker" and rank < self.shards
+
+    def goes_on_but_for(self, rank: int) -> bool:
+        """Return whether this job has no servers and goes on after losses, but not after the loss of this worker."""
+        return self.roles.serverless and self.effective_on_worker_loss == "continue" and self.holds_shard("worker", rank)
 
     @property
     def counts_passes(self) -> bool:

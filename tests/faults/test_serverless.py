@@ -3,6 +3,7 @@
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -33,10 +34,15 @@ GOES_ON = {
 }
 
 
+BY_GLOO = {**NO_SERVERS, "server": {"count": 0, "collective": "gloo"}}
+WAYS = pytest.mark.parametrize("roles", [NO_SERVERS, BY_GLOO], ids=["shared", "gloo"])
+
+
 @pytest.mark.more
-def test_the_others_go_on_when_a_worker_is_killed(lab: Lab, tmp_path: Path) -> None:
+@WAYS
+def test_the_others_go_on_when_a_worker_is_killed(roles: dict[str, Any], lab: Lab, tmp_path: Path) -> None:
     go = tmp_path / "go"
-    job = lab.submit("goes-on", args=slow_until(go, PAUSE), **GOES_ON)
+    job = lab.submit("goes-on", args=slow_until(go, PAUSE), **(GOES_ON | {"roles": roles}))
     lab.trains(job, 300)
     survivor = lab.pids("worker-0")
     for _ in range(2):
@@ -55,13 +61,15 @@ def test_the_others_go_on_when_a_worker_is_killed(lab: Lab, tmp_path: Path) -> N
     for rank in (0, 1):
         assert ledger["pushed", rank] == ledger["applied", rank] == 4 * EPOCHS
     assert job.shards == len(job.progress.shards) == 1, "worker 0 holds it"
+    assert job.progress.eval, "the evaluator is served by worker 0"
     _check_nothing_is_left(lab, job)
 
 
 @pytest.mark.more
-def test_a_worker_may_be_killed_before_it_has_joined(lab: Lab, tmp_path: Path) -> None:
+@WAYS
+def test_a_worker_may_be_killed_before_it_has_joined(roles: dict[str, Any], lab: Lab, tmp_path: Path) -> None:
     go, killed = tmp_path / "go", set[int]()
-    job = lab.submit("dies-early", args=slow_until(go, PAUSE), retries=4, **GOES_ON)
+    job = lab.submit("dies-early", args=slow_until(go, PAUSE), retries=4, **(GOES_ON | {"roles": roles}))
     for _ in range(4):
         [pid] = eventually(lambda: set(lab.pids("worker-1")) - killed, "the next incarnation")
         os.kill(pid, signal.SIGKILL)
@@ -90,9 +98,10 @@ def test_the_others_go_on_when_a_group_is_killed(lab: Lab, tmp_path: Path) -> No
 
 
 @pytest.mark.more
-def test_a_killed_holder_costs_an_attempt(lab: Lab, tmp_path: Path) -> None:
+@WAYS
+def test_a_killed_holder_costs_an_attempt(roles: dict[str, Any], lab: Lab, tmp_path: Path) -> None:
     go = tmp_path / "go"
-    job = lab.submit("holder-dies", args=slow_until(go, PAUSE), **GOES_ON)
+    job = lab.submit("holder-dies", args=slow_until(go, PAUSE), **(GOES_ON | {"roles": roles}))
     eventually(lambda: "checkpoint 1 " in lab.messages(job) or None, "the first checkpoint")
     lab.trains(job, 640)
     lab.kill("worker-0")
@@ -100,7 +109,7 @@ def test_a_killed_holder_costs_an_attempt(lab: Lab, tmp_path: Path) -> None:
     go.touch()
     job = lab.ended(job)
     assert (job.status, job.attempt, job.retries_used) == ("succeeded", 2, 1)
-    assert "It held the model, so the others cannot go on without it." in lab.messages(job)
+    assert " the model, so the others cannot go on without it." in lab.messages(job)
     ledger = lab.ledger(job)
     for rank in (0, 1):
         assert ledger["pushed", rank] == ledger["applied", rank] == 4 * EPOCHS
@@ -116,8 +125,7 @@ def _check_nothing_is_left(lab: Lab, job: Job) -> None:
 @pytest.mark.more
 def test_workers_that_combine_pushes_by_gloo_end_with_the_one_that_is_killed(lab: Lab, tmp_path: Path) -> None:
     go = tmp_path / "go"
-    by_gloo = {**NO_SERVERS, "server": {"count": 0, "collective": "gloo"}}
-    job = lab.submit("by-gloo", args=slow_until(go, PAUSE), roles=by_gloo, **FIELDS)
+    job = lab.submit("by-gloo", args=slow_until(go, PAUSE), roles=BY_GLOO, **FIELDS)
     eventually(lambda: "checkpoint 1 " in lab.messages(job) or None, "the first checkpoint")
     lab.trains(job, 640)
     lab.kill("worker-0")

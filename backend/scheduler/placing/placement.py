@@ -178,9 +178,9 @@ def _preference(machine: Machine, spec: Placeable) -> tuple[int, int, str]:
 
 
 def place_again(role: Role, rank: int, spec: JobSpec, machines: Sequence[Machine], before: UUID) -> Place | None:
-    """One process of a running job anew, on the machine where it was if it still fits there. Without servers, a worker fits on no
-    other, since the model lies there in shared memory."""
-    if role == "worker" and spec.roles.serverless:
+    """One process of a running job anew, on the machine where it was if it still fits there. A worker without servers
+    fits on no other if the model lies there in shared memory."""
+    if role == "worker" and spec.shares_memory:
         machines = [machine for machine in machines if machine.id == before]
     if role == "worker":
         places = place(spec.model_copy(update={"roles": _one_worker(spec)}), sorted(machines, key=lambda m: m.id != before)[:1])

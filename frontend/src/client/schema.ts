@@ -4876,7 +4876,7 @@ export interface components {
             retries: number;
             /**
              * On Worker Loss
-             * @description Reaction to a lost worker: restart begins a new attempt from the last checkpoint, continue starts the worker again; default: restart under bsp, else continue. Without servers, continue has worker 0 hold the model
+             * @description Reaction to a lost worker: restart begins a new attempt from the last checkpoint, continue starts the worker again; default: restart under bsp, else continue. Without servers, in shared memory, continue has worker 0 hold the model
              */
             on_worker_loss?: ("restart" | "continue") | null;
             /**

@@ -17,6 +17,12 @@ class CenterBuffers:
         self._initial = initial
         self._last: dict[int, tuple[int, Buffers]] = {}
 
+    def copy(self) -> CenterBuffers:
+        """Return a copy that later calls of `put` leave alone."""
+        found = CenterBuffers(self._initial)
+        found._last = dict(self._last)
+        return found
+
     def put(self, rank: int, examples: int, buffers: Buffers) -> None:
         """Keep the buffers of a push, unless it has no examples, as the first push of an elastic worker."""
         if examples:

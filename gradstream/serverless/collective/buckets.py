@@ -27,6 +27,8 @@ class BucketSums:
         """Those of the buckets that have gone."""
         self.x = torch.zeros(layout.size, dtype=layout.torch_dtype)
         """The sum, with the same bits for each worker, after `finish`. Shape (size,)."""
+        self._before: Tensor | None = None
+        """The sum before, where `replace_memory` keeps it."""
 
     @property
     def has_begun(self) -> bool:
@@ -43,6 +45,10 @@ class BucketSums:
             else:
                 torch.mul(x[bucket], weight, out=part)
             self._works.append(self._group.begin_sum(part))
+
+    def replace_memory(self) -> None:
+        """Let the next sum have memory of its own, and leave this one as it is until that one is followed by another."""
+        self.x, self._before = (torch.zeros_like(self.x) if self._before is None else self._before), self.x
 
     def finish(self) -> None:
         """Wait for the buckets that have gone. Raises: what `GlooGroup` raises."""

@@ -24,11 +24,15 @@ class CopiedShard:
 
     def handle_entry(self, position: str, header: Header) -> Output:
         """Handle the next entry of the log. Raises: PlaneLost: another worker is gone. ProtocolError."""
-        entry, payload = header.entry, None
-        if isinstance(entry, Init | Push) and self.shard.is_news(entry):
-            payload = self._vectors.payload_of(entry)._replace(passes_over=header.passes_over)
-        if isinstance(entry, Init) and payload:
-            payload = payload._replace(parameters=self._layout.pieces(0))
-        if isinstance(entry, Pull | Lookup):
-            payload = Payload(self._vectors.out[:0])
-        return self.shard.handle(entry, payload, self._destination)
+        payload = payload_of(header, self.shard, self._vectors, self._layout)
+        return self.shard.handle(header.entry, payload, self._destination)
+
+
+def payload_of(header: Header, shard: Shard, vectors: TurnVectors, layout: Layout) -> Payload | None:
+    """Return the payload with which a shard that stores nothing handles an entry."""
+    entry, payload = header.entry, None
+    if isinstance(entry, Init | Push) and shard.is_news(entry):
+        payload = vectors.payload_of(entry)._replace(passes_over=header.passes_over)
+    if isinstance(entry, Init) and payload:
+        payload = payload._replace(parameters=layout.pieces(0))
+    return Payload(vectors.out[:0]) if isinstance(entry, Pull | Lookup) else payload

@@ -25,8 +25,8 @@ _CONNECT_TIMEOUT = timedelta(seconds=60)
 """Time for connecting workers, all of which are there."""
 _LONGEST_WAIT = timedelta(days=30)
 """Gloo's own bound of a wait for another worker, whose mini-batch may take as long. `look` ends the wait with the attempt."""
-_END_TIMEOUT = 30.0
-"""Seconds for which a worker whose connection broke waits for the end of the attempt, so that its cause is the one that counts."""
+END_TIMEOUT = 30.0
+"""See `GlooGroup`, where a lost worker ends the attempt."""
 _SHORT = 4096
 """Bytes of a message that one collective brings; longer ones take another."""
 _Gloo: Any = ProcessGroupGloo
@@ -34,33 +34,48 @@ _Gloo: Any = ProcessGroupGloo
 _LENGTH = struct.Struct("<Q")
 
 
+class GroupBroken(PlaneLost):
+    """The connection to another worker broke."""
+
+
 class GlooGroup:
-    """All workers call its methods in the same order. A method that waits raises what `look` raises, and PlaneLost when another
+    """All workers call its methods in the same order. A method that waits raises what `look` raises, and GroupBroken when another
     worker is gone."""
 
-    def __init__(self, redis: Redis, access: PlaneAccess, j: str, rank: int, count: int, look: Callable[[float], None]) -> None:
-        """Wait until every worker is there. `access`: to the Redis with the attempt's log. `look`: see `RedisStore`.
+    def __init__(
+        self,
+        redis: Redis,
+        access: PlaneAccess,
+        j: str,
+        rank: int,
+        count: int,
+        look: Callable[[float], None],
+        prefix: str = "",
+        end_timeout: float = END_TIMEOUT,
+    ) -> None:
+        """Wait until every worker is there. `access`: to the Redis with the attempt's log. `rank`: in this group. `look` and
+        `prefix`: see `RedisStore`. `end_timeout`: seconds for which a worker whose connection broke waits for the end of the
+        attempt, so that its cause is the one that counts.
 
         Raises: UserError: the others cannot reach this machine, or this one them."""
-        self._rank, self.count, self._look = rank, count, look
+        self.rank, self.count, self._look, self._end_timeout = rank, count, look, end_timeout
         self.nbytes = 0
         """Bytes of vectors and buffers that this worker has sent, as much as it has received."""
         self.seconds = 0.0
         """Seconds spent here, waiting for others included."""
-        self._gloo = self._connect(redis, access, j) if count > 1 else None
+        self._gloo = self._connect(RedisStore(redis, j, look, prefix), access) if count > 1 else None
 
-    def _connect(self, redis: Redis, access: PlaneAccess, j: str) -> Any:
-        store = RedisStore(redis, j, self._look)
-        address = meet(store, access, self._rank, self.count)
+    def _connect(self, store: RedisStore, access: PlaneAccess) -> Any:
+        address = meet(store, access, self.rank, self.count)
         options = _Gloo._Options()
         options._timeout = _CONNECT_TIMEOUT
         options._devices = [_Gloo.create_device(hostname=address)]
         try:
-            gloo = _Gloo(store, self._rank, self.count, options)
+            gloo = _Gloo(store, self.rank, self.count, options)
         except RuntimeError as error:
-            self._wait_for_end(_END_TIMEOUT)
+            self._wait_for_end(self._end_timeout)
             raise UserError(
-                f"roles.server.collective: gloo could not connect worker {self._rank} at {address} with the others; let their "
+                f"roles.server.collective: gloo could not connect worker {self.rank} at {address} with the others; let their "
                 f"machines connect to each other at any port, or set roles.server.count: 1 ({error})"
             ) from None
         gloo._set_default_timeout(_LONGEST_WAIT)
@@ -92,7 +107,10 @@ class GlooGroup:
         """Begin to replace `x` by the sum over all workers, with the same bits for each. `finish` ends it."""
         assert self._gloo is not None, "one worker has nothing to add"
         self.nbytes += 2 * x.nbytes * (self.count - 1) // self.count
-        work: Work = self._gloo.allreduce([x])
+        try:
+            work: Work = self._gloo.allreduce([x])
+        except RuntimeError as error:
+            raise self._broken(error, self._end_timeout) from error
         return work
 
     def finish(self, work: Work) -> None:
@@ -106,12 +124,21 @@ class GlooGroup:
 
     def close(self) -> None:
         """Disconnect once every worker has come here, or is gone: one that is slower may still read from a connection."""
-        if self._gloo is not None:
-            with suppress(PlaneLost):
-                self._wait(self._gloo.barrier(), end_timeout=0.0)
-                ctypes.pythonapi.Py_DecRef(ctypes.py_object(self._gloo))
+        with suppress(PlaneLost):
+            self.part()
 
-    def _wait(self, work: Work, end_timeout: float = _END_TIMEOUT) -> None:
+    def part(self) -> None:
+        """Disconnect once every worker has come here."""
+        if self._gloo is not None:
+            self._wait(self._gloo.barrier(), end_timeout=0.0)
+            ctypes.pythonapi.Py_DecRef(ctypes.py_object(self._gloo))
+
+    def abandon(self) -> None:
+        """Use this group no more, though others may wait in it. Vectors that it has begun to change may change later."""
+        if self._gloo is not None:
+            self._gloo.abort()
+
+    def _wait(self, work: Work, end_timeout: float | None = None) -> None:
         began = time.monotonic()
         while True:
             over = work.is_completed()
@@ -121,9 +148,12 @@ class GlooGroup:
                 return
             except RuntimeError as error:  # too long, or its own
                 if over:
-                    self._wait_for_end(end_timeout)
-                    raise PlaneLost(f"the connection to another worker broke: {error}") from error
+                    raise self._broken(error, self._end_timeout if end_timeout is None else end_timeout) from error
             self._look(time.monotonic() - began)
+
+    def _broken(self, error: RuntimeError, end_timeout: float) -> GroupBroken:
+        self._wait_for_end(end_timeout)
+        return GroupBroken(f"the connection to another worker broke: {error}")
 
     def _wait_for_end(self, timeout: float) -> None:
         """Wait for the end of the attempt, which a lost worker brings. Raises: what `look` raises then."""

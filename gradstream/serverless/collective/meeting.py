@@ -11,7 +11,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from ipaddress import ip_address
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from redis import Redis
@@ -23,6 +23,7 @@ from gradstream.serverless.barrier import LOOK_INTERVAL
 from gradstream.wire.redis import keys
 from gradstream.wire.redis.client import retry
 
+T = TypeVar("T")
 _POLL_INTERVAL = 0.02
 """Seconds between two looks for what another worker writes."""
 _BOOT_ID, _NETWORK = Path("/proc/sys/kernel/random/boot_id"), Path("/proc/self/ns/net")
@@ -57,13 +58,7 @@ class RedisStore(Store):
 
     def get(self, key: str) -> bytes:
         """Return the value once there is one. Raises: what `look` raises."""
-        began = looked = time.monotonic()
-        while (found := self._find(key)) is None:
-            time.sleep(_POLL_INTERVAL)
-            if time.monotonic() - looked > LOOK_INTERVAL:
-                looked = time.monotonic()
-                self._look(looked - began)
-        return found
+        return poll(lambda: self._find(key), self._look)
 
     def wait(self, names: list[str], timeout: timedelta | None = None) -> None:
         for name in names:
@@ -76,6 +71,17 @@ class RedisStore(Store):
         name = keys.meeting(self._j, self._prefix + key)
         found: bytes | None = retry(lambda: self._redis.get(name), what="looking for the other processes")  # type: ignore[assignment]
         return found
+
+
+def poll(find: Callable[[], T | None], look: Callable[[float], None]) -> T:
+    """Return what `find` finds, once it does. `look`: see `RedisStore`. Raises: what `look` raises."""
+    began = looked = time.monotonic()
+    while (found := find()) is None:
+        time.sleep(_POLL_INTERVAL)
+        if time.monotonic() - looked > LOOK_INTERVAL:
+            looked = time.monotonic()
+            look(looked - began)
+    return found
 
 
 def meet(store: RedisStore, plane: PlaneAccess, rank: int, count: int, reason: MeetingFor = GLOO) -> str:

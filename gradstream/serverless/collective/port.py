@@ -23,6 +23,7 @@ from torch import Tensor
 
 from gradstream import metrics
 from gradstream.center.entries import Buffers, Payload, Response
+from gradstream.center.parameters.updates import PushUpdates
 from gradstream.process.order import ProcessOrder, label
 from gradstream.serverless.collective.copied_shard import CopiedShard
 from gradstream.serverless.collective.group import GlooGroup
@@ -50,9 +51,11 @@ class WorkerTurn(msgspec.Struct, frozen=True, array_like=True):
     """Those of its push, packed."""
     went_ahead: bool = False
     """The vector of its push went before this."""
+    meets: bool = False
+    """From worker 0: all meet anew after this turn."""
 
 
-_encode, _decode = msgspec.msgpack.Encoder().encode, msgspec.msgpack.Decoder(WorkerTurn).decode
+encode_turn, decode_turn = msgspec.msgpack.Encoder().encode, msgspec.msgpack.Decoder(WorkerTurn).decode
 
 
 class CollectivePort(TurnPort):
@@ -73,17 +76,25 @@ class CollectivePort(TurnPort):
         Raises: UserError: the others cannot reach this machine. PlaneLost: the attempt is over."""
         super().__init__(order, on_wait)
         self._layout, self._buffers, self._told_bytes = layout, b"", 0
-        self._group = GlooGroup(self._redis, self._routes.home, self._j, self._rank, self._count, self._look)
+        if self._rank == 0:
+            self._outside = OutsideEntries(self._routes.home, self._j, settings, self._redis)
+        self._group = self._connect()
         self._vectors = TurnVectors(self._group, self._rank, layout)
         self._center = torch.zeros_like(self._vectors.out) if order.spec.strategy.leaves_theta else None
         self._outgoing = OutgoingEntries(self._rank, order.spec.codec, layout, self._vectors.out, self._put_buffers)
         self._hosted = self._host(order, folder, settings) if self._rank == 0 else None
-        self._holder = self._hosted or CopiedShard(order, folder, layout, self._vectors, self._destination)
+        self._holder = self._hosted or self._copy(order, folder)
         self.shard = self._holder.shard
         self._vectors.note_whole(self.shard.gate.pending)
 
+    def _connect(self) -> GlooGroup:
+        """Wait for all workers. Raises: as `__init__`."""
+        return GlooGroup(self._redis, self._routes.home, self._j, self._rank, self._count, self._look)
+
+    def _copy(self, order: ProcessOrder, folder: Path) -> CopiedShard:
+        return CopiedShard(order, folder, self._layout, self._vectors, self._destination)
+
     def _host(self, order: ProcessOrder, folder: Path, settings: ServerSettings) -> HostedShard:
-        self._outside = OutsideEntries(self._routes.home, self._j, settings, self._redis)
         self._reporter = reporter = Reporter(order.plane, self._j, f"{label('server', 0)}.{order.incarnation}")
         retransmissions = Retransmissions(lambda count: reporter.point(metrics.RETRANSMISSIONS, count, rank=0))
         given = self._redis, self._routes, order, settings, retransmissions
@@ -101,7 +112,10 @@ class CollectivePort(TurnPort):
         return [] if self._center is None else [self._center]
 
     def _destination(self, response: Response) -> Tensor | None:
-        return self._center if response.rank == self._rank else None
+        return self._center if self._is_mine(response) else None
+
+    def _is_mine(self, response: Response) -> bool:
+        return (response.rank, response.incarnation) == (self._rank, self._incarnation)
 
     def _put_buffers(self, buffers: Buffers | None) -> None:
         self._buffers = pack_buffers(buffers)
@@ -118,6 +132,9 @@ class CollectivePort(TurnPort):
         while not self.shard.ended:
             self._take_turn()
         self._group.close()
+        self._finish()
+
+    def _finish(self) -> None:
         if self._hosted and self._outside:
             self._outside.close()
             self._hosted.report.now()
@@ -129,7 +146,7 @@ class CollectivePort(TurnPort):
         self._turn += 1
         went_ahead = self._vectors.end_sending(pushes=self._outgoing.has_push)
         given, self._buffers = WorkerTurn(self._outgoing.take(), outside, self._buffers, went_ahead), b""
-        found = [_decode(packed) for packed in self._group.gather(_encode(given))]
+        found = [decode_turn(packed) for packed in self._group.gather(encode_turn(given))]
         self._vectors.begin_turn(
             {rank: one.buffers for rank, one in enumerate(found)}, hold_round=all(one.went_ahead for one in found)
         )
@@ -139,6 +156,9 @@ class CollectivePort(TurnPort):
             self._handle(f"{self._turn}-{number}", packed, len(entries) - number - 1)
         self._vectors.complete(self.shard.gate.pending)
         self._vectors.end_turn()
+        self._after_turn()
+
+    def _after_turn(self) -> None:
         if self._hosted:
             self._hosted.copy_pieces()
             if self._is_idle:
@@ -149,13 +169,16 @@ class CollectivePort(TurnPort):
         header = Header.unpack(packed)
         assert header is not None, "the entry that creates the log is left out"
         if self.shard.center:
-            self.shard.center.find_mean = self._vectors.find_mean
+            self.shard.center.find_mean = self._find_mean
         output = self._holder.handle_entry(position, header)
         self._vectors.note_responses(output.responses)
-        self._inbox.extend(self._arrived(response) for response in output.responses if response.rank == self._rank)
+        self._inbox.extend(self._arrived(response) for response in output.responses if self._is_mine(response))
         if self._hosted and self._outside:
             self._outside.note_accounts(self._hosted.changed_accounts(header.entry, output))
             self._hosted.report.handled(time.perf_counter() - began - (self._group.seconds - waited), queued)
+
+    def _find_mean(self, us: PushUpdates) -> Tensor:
+        return self._vectors.find_mean(us)
 
     def _arrived(self, response: Response) -> Response:
         if self._center is None or response.payload is None:

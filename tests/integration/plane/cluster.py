@@ -27,6 +27,7 @@ from gradstream.process.saving.uploads import Uploads
 from gradstream.process.shared import SharedFolders
 from gradstream.process.store import open_store
 from gradstream.serverless.collective.port import CollectivePort
+from gradstream.serverless.collective.surviving_port import SurvivingPort
 from gradstream.serverless.holder.client_port import ClientPort
 from gradstream.serverless.holder.port import HolderPort
 from gradstream.serverless.port import ServerlessPort
@@ -198,7 +199,8 @@ class Cluster:
 
     def serverless_port(self, order: ProcessOrder, layout: Layout) -> AnyServerlessPort:
         if self.gloo:
-            return CollectivePort(order, self.home(f"worker-{order.rank}"), layout, ServerSettings())
+            by_gloo = SurvivingPort if self.spec.on_worker_loss == "continue" else CollectivePort
+            return by_gloo(order, self.home(f"worker-{order.rank}"), layout, ServerSettings())
         if self.spec.on_worker_loss == "continue" and order.rank != 0:
             return ClientPort(order, layout)
         port = HolderPort if self.spec.on_worker_loss == "continue" else ServerlessPort

@@ -95,6 +95,25 @@ def test_workers_without_servers_train_on_both_machines_and_one_is_killed(machin
 
 
 @pytest.mark.more
+def test_workers_without_servers_on_both_machines_go_on_when_one_is_killed(machines: Machines, go: Path) -> None:
+    job = machines.submit("goes-on", go, workers=3, servers=0, on_worker_loss="continue", **BSP)
+    machines.wait_for_places(job, {machines.first: ["worker", "worker"], SECOND: ["worker"]})
+    machines.wait_for_checkpoint(job)
+    survivors = machines.running("worker-0") + machines.running("worker-1")
+    killed = machines.running("worker-2")
+    machines.kill_worker(2)
+    machines.eventually(job, lambda: machines.running("worker-2") not in (killed, []), "the next incarnation")
+    machines.wait_for_places(job, {machines.first: ["worker", "worker"], SECOND: ["worker"]})
+    assert machines.running("worker-0") + machines.running("worker-1") == survivors
+    job = machines.ended(job, go)
+    assert (job.status, job.attempt, job.retries_used, job.shards) == ("succeeded", 1, 1, 1)
+    assert job.progress.samples == job.progress.total_samples, "each incarnation began behind the last push of its rank"
+    said = machines.messages(job)
+    assert "They combine pushes by gloo." in said
+    assert "the others continue" in said
+
+
+@pytest.mark.more
 def test_workers_without_servers_move_from_shared_memory_to_gloo(machines: Machines, go: Path) -> None:
     machines.client.drain(SECOND)
     job = machines.submit("moves", go, workers=2, servers=0, **BSP)

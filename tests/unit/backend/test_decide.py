@@ -203,6 +203,10 @@ def test_without_servers_a_lost_worker_is_respawned_if_it_holds_no_shard() -> No
     assert respawn.process == OTHER.id
     restart = next_step(ended(now, WORKER, ExitReason.KILLED))
     assert restart == Restart("killed", "worker-0 ended: killed. It held the model, so the others cannot go on without it.", True)
+    by_gloo = ended(replace(now, spec=goes_on.with_collective("gloo")), WORKER, ExitReason.KILLED)
+    assert next_step(by_gloo) == Restart(
+        "killed", "worker-0 ended: killed. It stored the model, so the others cannot go on without it.", True
+    )
     assert isinstance(next_step(ended(ended(now, OTHER, ExitReason.KILLED), WORKER, ExitReason.KILLED)), Restart)
     each_holds_one = replace(now, spec=spec(strategy={"name": "sync"}, roles=roles))
     assert isinstance(next_step(ended(each_holds_one, OTHER, ExitReason.KILLED)), Restart)

@@ -265,6 +265,14 @@ def test_without_servers_a_respawn_stays_where_the_model_lies() -> None:
     assert place_again("worker", 1, spec, [machine("a", 0, slots=4), machine("b", 4)], here) is None
 
 
+def test_over_gloo_a_respawn_goes_to_any_machine_with_a_network() -> None:
+    here, there, spec = UUID(int=ord("a")), UUID(int=ord("b")), without_servers(2, collective="gloo", on_worker_loss="continue")
+    full, other = machine("a", 0, slots=4), machine("b", 4)
+    assert place_again("worker", 1, spec, [machine("a", 1), other], here) == Place("worker", 1, here, "a", 0)
+    assert place_again("worker", 1, spec, [full, other], here) == Place("worker", 1, there, "b", 0)
+    assert place_again("worker", 1, spec, [full, replace(other, cuts_network=True)], here) is None
+
+
 def test_a_job_without_servers_waits_for_one_machine_that_has_room() -> None:
     full = place(without_servers(3, collective="shared"), [machine("a", 2, slots=4), machine("b", 2)])
     assert isinstance(full, Shortage)
@@ -286,9 +294,7 @@ def test_workers_without_servers_are_spread_where_no_machine_has_room_for_all() 
     assert collective_of(by_name, placed(place(by_name, [machine("a", 4)]))) == "gloo"
 
 
-@pytest.mark.parametrize(
-    "more", [{"strategy": {"name": "easgd"}, "gate": "bsp"}, {"codec": {"name": "bf16"}}, {"on_worker_loss": "continue"}]
-)
+@pytest.mark.parametrize("more", [{"strategy": {"name": "easgd"}, "gate": "bsp"}, {"codec": {"name": "bf16"}}])
 def test_workers_that_gloo_cannot_serve_stay_on_one_machine(more: dict[str, object]) -> None:
     short = place(without_servers(3, **more), [machine("a", 2), machine("b", 2)])
     assert isinstance(short, Shortage)

@@ -270,7 +270,6 @@ def test_an_interval_is_a_time_or_counted_and_survives_json(written: str, means:
         ([*BY_GLOO, "strategy={name: easgd}"], "/roles/server/collective", "'easgd' needs each of them; take another strategy"),
         ([*BY_GLOO, "codec={name: bf16}"], "/roles/server/collective", "remove codec and pull_codec"),
         ([*BY_GLOO, "pull_codec={name: bf16}"], "/roles/server/collective", "remove codec and pull_codec"),
-        ([*BY_GLOO, "on_worker_loss=continue"], "/roles/server/collective", "set on_worker_loss: restart"),
         ([*BY_GLOO, "network=platform"], "/roles/server/collective", "set network: internet"),
         (["gate=bsp", "gate={mode: bsp, warm_start: 5}"], "/gate", "means nothing under the gate 'bsp'"),
     ],
@@ -406,6 +405,7 @@ def test_any_text_is_a_job_or_an_explained_mistake(text: str) -> None:
         (["roles.server.count=2"], 2, {("server", 0), ("server", 1), ("server", 2)}),
         (["roles.server.count=0", "gate=bsp"], 3, {("worker", 0), ("worker", 1), ("worker", 2)}),
         (BY_GLOO, 1, {("worker", 0)}),
+        ([*BY_GLOO, "on_worker_loss=continue"], 1, {("worker", 0)}),
         (["roles.server.count=0", "gate=bsp", "on_worker_loss=continue"], 1, {("worker", 0)}),
     ],
 )

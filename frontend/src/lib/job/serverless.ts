@@ -5,7 +5,8 @@ export const isServerless = (job: Job) => job.spec.roles.server.count === 0
 
 /** Holders of the shards in a job without servers. `usual`: the same, where each worker holds one. */
 export function describeHolders(job: Job, usual: string) {
-  if (job.spec.on_worker_loss === "continue") return "This job has no servers: worker 0 holds the only shard"
+  const { collective } = job.spec.roles.server
+  if (job.spec.on_worker_loss === "continue" && collective !== "gloo") return "This job has no servers: worker 0 stores the only shard"
   const byGloo = job.shards === 1 && job.workers > 1
   return `This job has no servers: ${byGloo ? "each worker holds the whole model" : usual}`
 }

@@ -1,0 +1,64 @@
+"""A job without servers over gloo that goes on when a worker is lost has the numbers of one with servers and the same losses."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from gradstream.errors import PlaneLost
+from gradstream.process.order import Resume
+from gradstream.train.replica import Replica
+from gradstream.wire import plane
+from tests.integration.plane.cluster import Cluster
+from tests.integration.plane.test_collective import ALLOWED, Uneven, run_with_a_checkpoint, spec_of
+from tests.integration.plane.test_serverless import CASES
+from tests.support import TIMEOUT, eventually
+
+
+@pytest.mark.few(4)
+@pytest.mark.parametrize("workers", [3, 1])
+@pytest.mark.parametrize("case", ALLOWED)
+def test_an_undisturbed_job_has_the_bits_of_one_that_restarts(case: str, workers: int, cluster: Callable[..., Cluster]) -> None:
+    expected = cluster(spec_of(CASES[case], workers), Uneven, gloo=True).run()
+    attempt = cluster(spec_of(CASES[case] | {"on_worker_loss": "continue"}, workers), Uneven, gloo=True)
+    assert torch.equal(attempt.run(), expected)
+    for rank in range(workers):
+        assert torch.equal(attempt.ports[rank].shard.center.theta, expected), "all workers hold the same bits"
+
+
+@pytest.mark.more
+def test_a_checkpoint_is_resumed_with_restart_or_a_server(cluster: Callable[..., Cluster], tmp_path: Path) -> None:
+    case = CASES["sync with adam"] | {"on_worker_loss": "continue"}
+    first = cluster(spec_of(case, 3, steps=200), Uneven, folder=tmp_path, gloo=True)
+    whole = run_with_a_checkpoint(first)
+    again = {"folder": tmp_path, "job": first.job, "resume": Resume(attempt=1, checkpoint=1)}
+    assert torch.equal(cluster(spec_of(case, 3, steps=200), Uneven, number=2, gloo=True, **again).run(), whole)
+    restarts = spec_of(CASES["sync with adam"], 3, steps=200)
+    assert torch.equal(cluster(restarts, Uneven, number=3, gloo=True, **again).run(), whole)
+    torch.testing.assert_close(cluster(restarts, Uneven, number=4, **again).run(), whole, rtol=1e-5, atol=1e-6)
+
+
+def test_a_superseded_worker_that_still_lives_ends(cluster: Callable[..., Cluster]) -> None:
+    attempt = cluster(spec_of(CASES["sync"] | {"on_worker_loss": "continue"}, 3), Uneven, gloo=True)
+    is_superseded = threading.Event()
+
+    def supersede(rank: int, w: Replica) -> None:
+        if rank == 2 and w.t == 3 and not is_superseded.is_set():
+            is_superseded.set()
+            plane.post_leave(attempt.admin, attempt.j, 2, 0)
+            attempt.thread(attempt.work, 2, 1)
+            eventually(lambda: attempt.ports[0]._roster.number, "the others have met without it")
+
+    attempt.before_round = supersede
+    attempt.start()
+    attempt.watch()
+    for thread in attempt.threads:
+        thread.join(TIMEOUT)
+    assert [type(error) for error in attempt.errors] == [PlaneLost]
+    assert "worker 2.0 counts as lost" in str(attempt.errors[0])
+    accounts = plane.ledger(attempt.admin, attempt.j)
+    assert [(accounts[rank].applied, accounts[rank].dropped) for rank in range(3)] == [(13, 0)] * 3
