@@ -33,7 +33,7 @@ from gradstream.wire import plane
 log = structlog.get_logger(__name__)
 
 
-_MADE = frozenset({"spec", "progress", "warnings", "notes", "shards"})
+_MADE = frozenset({"spec", "progress", "warnings", "notes", "shards", "collective"})
 """Fields of a view that stand in no column as they are."""
 
 
@@ -46,6 +46,7 @@ def view(row: JobRow) -> Job:
         **plain,
         spec=spec.model_dump(mode="json"),
         shards=spec_of(row).shards,
+        collective=spec_of(row).settled_collective,
         warnings=warnings_of(spec),
         notes=[*notes_on(spec), *chosen],
         progress=shown(row.progress, spec.effective_gate, ended=row.status in ENDED),

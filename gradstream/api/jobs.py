@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from pydantic import Field
@@ -68,6 +68,9 @@ class Job(JobSummary):
         None, description="The model of another job that it starts from, as resolved at submission; null: none"
     )
     shards: int = Field(description="Shards of the center; of `roles.server.count: auto` 1 until the model's size is known")
+    collective: Literal["shared", "gloo"] | None = Field(
+        None, description="How workers without servers combine pushes; null: the job has servers, or has no places yet"
+    )
     retries_used: int
     progress: Progress
 

@@ -236,6 +236,12 @@ class JobSpec(SpecPart, frozen=True):
         return self.roles.serverless and self.roles.server.collective != "gloo"
 
     @property
+    def settled_collective(self) -> Literal["shared", "gloo"] | None:
+        """The way in which workers without servers combine pushes; None: there are servers, or the platform has yet to choose."""
+        found = self.roles.server.collective
+        return found if self.roles.serverless and found != "auto" else None
+
+    @property
     def spreads(self) -> bool:
         """True if workers without servers may be on several machines."""
         server = self.roles.server

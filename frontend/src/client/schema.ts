@@ -4377,6 +4377,11 @@ export interface components {
              * @description Shards of the center; of `roles.server.count: auto` 1 until the model's size is known
              */
             shards: number;
+            /**
+             * Collective
+             * @description How workers without servers combine pushes; null: the job has servers, or has no places yet
+             */
+            collective?: ("shared" | "gloo") | null;
             /** Retries Used */
             retries_used: number;
         };

@@ -116,9 +116,8 @@ def _head(job: Job, environment: Environment | None, page: str, first_needed: st
 def _shard_count(job: Job) -> str:
     count = job.spec["roles"]["server"]["count"]
     if count == 0:
-        by_gloo = job.spec["roles"]["server"]["collective"] == "gloo"
-        holders = "worker 0" if job.spec.get("on_worker_loss") == "continue" and not by_gloo else "the workers"
-        if holders == "the workers" and job.shards == 1 < job.workers:
+        holders = "worker 0" if job.spec.get("on_worker_loss") == "continue" else "the workers"
+        if job.collective == "gloo":
             holders = "each worker; they combine pushes by gloo"
         return f"{job.shards}, held by {holders}: this job has no servers"
     return f"{job.shards}, auto" if count == "auto" else str(job.shards)

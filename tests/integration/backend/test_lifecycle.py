@@ -339,6 +339,22 @@ def test_jobs_go_ahead_on_places_that_a_waiting_job_could_never_use(
     assert (now["second"]["reason"], now["other"]["reason"], plan["reason"]) == ("no_gpu", "no_capacity", "no_capacity")
 
 
+def test_a_job_without_servers_says_how_its_workers_combine_pushes(
+    api: httpx.Client, anonymous: httpx.Client, join_token: str, controller: Controller, tmp_path: Path
+) -> None:
+    for name in ("one", "other"):
+        Agent(anonymous, join_token, name, slots=3)
+    found = {}
+    for count, servers in ((2, 0), (4, 0), (1, 1)):
+        roles = {"server": {"count": servers}, "worker": {"count": count, "device": "cpu"}}
+        job = submit(api, tmp_path, name=f"of-{count}", roles=roles, strategy={"name": "sync"})
+        assert job["collective"] is None
+        controller.run_once()
+        found[count] = api.get(f"/jobs/{job['id']}").json()["collective"]
+        api.post(f"/jobs/{job['id']}/stop")
+    assert found == {2: "shared", 4: "gloo", 1: None}
+
+
 def test_a_long_queue_costs_a_pass_no_more_than_a_short_one(api: httpx.Client, controller: Controller, platform: Platform) -> None:
     def asked() -> list[str]:
         controller.run_once()  # each is told why it waits

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from gradstream.api.progress import DealtBatches
-from gradstream.cli.jobs.show import _ending, _first_needed, _head, _shards, gathered
+from gradstream.cli.jobs.show import _ending, _first_needed, _head, _shard_count, _shards, gathered
 from gradstream.client import Event, Job, Process
 from gradstream.progress.exchange import ShardLoad
 
@@ -120,3 +120,21 @@ def test_dealt_mini_batches_are_told_as_a_sum() -> None:
     dealt = DealtBatches(planned=1000, trained=870, dropped=0, outstanding=24, returned=6, left=100)
     assert dealt.phrase == "1,000 planned = 870 trained + 24 outstanding + 6 returned + 100 left"
     assert DealtBatches(planned=9, trained=9, dropped=0, outstanding=0, returned=0, left=0).phrase == "9 planned = 9 trained"
+
+
+@pytest.mark.parametrize(
+    ("collective", "on_worker_loss", "holder"),
+    [
+        ("shared", None, "the workers"),
+        ("shared", "continue", "worker 0"),
+        ("gloo", None, "each worker; they combine pushes by gloo"),
+        ("gloo", "continue", "each worker; they combine pushes by gloo"),
+        (None, "continue", "worker 0"),
+    ],
+)
+def test_holders_of_shards_follow_what_the_platform_has_chosen(
+    collective: str | None, on_worker_loss: str | None, holder: str
+) -> None:
+    spec = {"roles": {"server": {"count": 0, "collective": "auto"}}, "on_worker_loss": on_worker_loss}
+    job = Job.model_construct(spec=spec, shards=1, workers=2, collective=collective)
+    assert _shard_count(job) == f"1, held by {holder}: this job has no servers"

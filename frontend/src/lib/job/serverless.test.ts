@@ -4,8 +4,7 @@ import { makeJob } from "@/lib/testing"
 import { describeHolders } from "./serverless"
 
 describe("describeHolders", () => {
-  const spec = (on_worker_loss: Job["spec"]["on_worker_loss"], collective = "auto") =>
-    ({ ...makeJob().spec, on_worker_loss, roles: { server: { collective } } }) as Job["spec"]
+  const spec = (on_worker_loss: Job["spec"]["on_worker_loss"]) => ({ ...makeJob().spec, on_worker_loss })
 
   it("says who holds the shards by what a lost worker costs", () => {
     const usual = "each worker holds a shard"
@@ -13,13 +12,8 @@ describe("describeHolders", () => {
     expect(describeHolders(makeJob({ spec: spec("continue") }), usual)).toBe("This job has no servers: worker 0 stores the only shard")
   })
 
-  it("knows workers that combine pushes by gloo by their one shard", () => {
-    const job = makeJob({ spec: spec(null), workers: 2, shards: 1 })
-    expect(describeHolders(job, "")).toBe("This job has no servers: each worker holds the whole model")
-  })
-
-  it("tells workers that go on over gloo from those in shared memory", () => {
-    const job = makeJob({ spec: spec("continue", "gloo"), workers: 2, shards: 1 })
+  it.each([null, "continue" as const])("knows workers that combine pushes by gloo by what the platform has chosen: %s", (onWorkerLoss) => {
+    const job = makeJob({ spec: spec(onWorkerLoss), collective: "gloo" })
     expect(describeHolders(job, "")).toBe("This job has no servers: each worker holds the whole model")
   })
 })
