@@ -40,13 +40,13 @@ _MADE = frozenset({"spec", "progress", "warnings", "notes", "shards", "collectiv
 def view(row: JobRow) -> Job:
     """A job as the API shows it."""
     plain = {name: getattr(row, name) for name in Job.model_fields if name not in _MADE}
-    spec = JobSpec.model_validate(row.spec)
+    spec, settled = JobSpec.model_validate(row.spec), spec_of(row)
     chosen = [JobWarning(pointer="/roles/server/count", message=row.shards_reason)] if row.shards_reason else []
     return Job(
         **plain,
         spec=spec.model_dump(mode="json"),
-        shards=spec_of(row).shards,
-        collective=spec_of(row).settled_collective,
+        shards=settled.shards,
+        collective=settled.settled_collective,
         warnings=warnings_of(spec),
         notes=[*notes_on(spec), *chosen],
         progress=shown(row.progress, spec.effective_gate, ended=row.status in ENDED),

@@ -173,6 +173,10 @@ def _describe_full_machines(kept: Folded, _gate: Gate, found: Found, /, *, ended
         yield Alert(kept.tables.sentence(label, ended=ended), label, {"memory_left": found[label]})
 
 
+def _find_full_plane(kept: Folded) -> Found:
+    return {kept.plane_holder: ""} if kept.plane_holder else {}
+
+
 def _describe_full_plane(_kept: Folded, _gate: Gate, found: Found, /, *, ended: bool = False) -> Iterator[Alert]:
     yield from (Alert(full_plane.sentence(holder, ended=ended)) for holder in found)
 
@@ -199,8 +203,6 @@ RULES: tuple[AlertRule, ...] = (
     AlertRule(lambda kept: kept.media_dropped, _describe_media_dropped),
     AlertRule(_find_full_disks, _describe_full_disk, resolutions=lambda kept: full_disk.resolutions(kept.rows_beyond)),
     AlertRule(lambda kept: kept.damaged, _describe_damage, shown=False),  # a resend has repaired it
-    AlertRule(
-        lambda kept: {kept.plane_holder: ""} if kept.plane_holder else {}, _describe_full_plane, recorded=False
-    ),  # by scheduler
+    AlertRule(_find_full_plane, _describe_full_plane, recorded=False),  # by the scheduler
     AlertRule(lambda kept: kept.refused, _describe_refused, recorded=False),  # by `service`, which bounds their number
 )

@@ -33,7 +33,7 @@ class Reservation:
 def reservations(spec: Placeable, machines: Sequence[Machine]) -> list[Reservation]:
     """Return what the job could use of each machine, if nothing else ran there."""
     worker, server = spec.roles.worker, spec.roles.server
-    suitable = {machine.id for machine in suitable_machines(spec, machines) if not _has_no_room(spec, machine)}
+    suitable = {machine.id for machine in suitable_machines(spec, machines) if _may_hold(spec, machine)}
     takes_gpus = worker.effective_device != "cpu" or server.device != "cpu"
     return [
         Reservation(_slots(spec, machine), machine.gpus if takes_gpus else 0) if machine.id in suitable else Reservation()
@@ -45,10 +45,10 @@ def _slots(spec: Placeable, machine: Machine) -> int:
     return min(machine.slots, machine.gpus) if spec.roles.worker.effective_device == "cuda" else machine.slots
 
 
-def _has_no_room(spec: Placeable, machine: Machine) -> bool:
-    """Return whether no process of the job can ever be on this machine, since its workers need one machine, or a network."""
+def _may_hold(spec: Placeable, machine: Machine) -> bool:
+    """Return whether a process of the job can ever be on this machine: workers may need a network, or one machine for all."""
     if spec.roles.worker.group.machines > 1 or spec.roles.server.collective == "gloo":
-        return machine.cuts_network
+        return not machine.cuts_network
     if not spec.roles.serverless or _slots(spec, machine) >= spec.roles.worker.count:
-        return False
-    return machine.cuts_network or not spec.spreads
+        return True
+    return spec.spreads and not machine.cuts_network

@@ -116,9 +116,9 @@ def _head(job: Job, environment: Environment | None, page: str, first_needed: st
 def _shard_count(job: Job) -> str:
     count = job.spec["roles"]["server"]["count"]
     if count == 0:
-        holders = "worker 0" if job.spec.get("on_worker_loss") == "continue" else "the workers"
-        if job.collective == "gloo":
-            holders = "each worker; they combine pushes by gloo"
+        one_holds = job.spec.get("on_worker_loss") == "continue"
+        by_gloo = "each worker; they combine pushes by gloo"
+        holders = by_gloo if job.collective == "gloo" else "worker 0" if one_holds else "the workers"
         return f"{job.shards}, held by {holders}: this job has no servers"
     return f"{job.shards}, auto" if count == "auto" else str(job.shards)
 

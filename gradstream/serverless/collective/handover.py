@@ -20,7 +20,7 @@ class Turn(msgspec.Struct, frozen=True, array_like=True):
     number: int
     entries: list[bytes]
     """Packed headers."""
-    cut: int = 0
+    handled: int = 0
     """Entries that the turn handles; the others begin the next turn."""
     buffers: dict[int, bytes] = {}
     """The packed buffers that each worker has handed over."""

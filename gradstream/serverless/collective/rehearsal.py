@@ -16,7 +16,7 @@ from gradstream.wire.transport.messages import Header
 class Rehearsed(NamedTuple):
     """At most one of `init` and `updates` is there."""
 
-    cut: int
+    handled: int
     """Entries that the turn handles. It ends with the one that changes the center; the others wait for the next turn."""
     init: Init | None = None
     """Its vector makes the center."""

@@ -71,7 +71,7 @@ class Roster(msgspec.Struct, frozen=True, array_like=True):
 
 
 _encode = msgspec.msgpack.Encoder().encode
-_presence, _roster = msgspec.msgpack.Decoder(Attendance).decode, msgspec.msgpack.Decoder(Roster).decode
+_attendance, _roster = msgspec.msgpack.Decoder(Attendance).decode, msgspec.msgpack.Decoder(Roster).decode
 
 
 class Meetings:
@@ -134,7 +134,7 @@ class Meetings:
     def present(self) -> dict[int, Attendance]:
         """Return the newest incarnation of each rank that has come to any meeting."""
         found = self._get(*(f"present-{rank}" for rank in range(self._count)))
-        return {rank: _presence(packed) for rank, packed in enumerate(found) if packed}
+        return {rank: _attendance(packed) for rank, packed in enumerate(found) if packed}
 
     def put(self, name: str, value: bytes) -> None:
         retry(lambda: self._redis.set(keys.meeting(self._j, name), value), what="telling the other workers")

@@ -214,7 +214,7 @@ class SurvivingPort(CollectivePort):
         found = [decode_turn(packed) for packed in self._group.gather(encode_turn(given))]
         left = self._last
         buffers = {rank: one.buffers for rank, one in zip(self._roster.ranks, found, strict=True) if one.buffers}
-        entries = left.entries[left.cut :] + found[0].outside + [entry for one in found for entry in one.entries]
+        entries = left.entries[left.handled :] + found[0].outside + [entry for one in found for entry in one.entries]
         turn = Turn(left.number + 1, entries, buffers=left.buffers | buffers)
         self._vectors.begin_turn(turn.buffers, hold_round=all(one.went_ahead for one in found))
         self._handle_turn(*self._exchange_vectors(turn))
@@ -229,7 +229,7 @@ class SurvivingPort(CollectivePort):
         return self._given
 
     def _take_outside(self) -> list[bytes]:
-        has_more = self._kept_outside or self._given.entries or self._last.cut < len(self._last.entries)
+        has_more = self._kept_outside or self._given.entries or self._last.handled < len(self._last.entries)
         self._read_outside(LOOK_INTERVAL if self._is_idle and not self._outgoing and not has_more else 0.0)
         taken, self._kept_outside = self._kept_outside, []
         return taken
@@ -262,7 +262,7 @@ class SurvivingPort(CollectivePort):
             brings, pending = "pending", self._vectors.send_pending(rehearsed.pending)
             turn, vectors = replace(turn, pending=list(pending)), list(pending.values())
         self._vectors.finish_sums()
-        return replace(turn, cut=rehearsed.cut, brings=brings), vectors
+        return replace(turn, handled=rehearsed.handled, brings=brings), vectors
 
     def _payload_of(self, header: Header, shard: Shard) -> Payload | None:
         return payload_of(header, shard, self._vectors, self._layout)
@@ -273,8 +273,8 @@ class SurvivingPort(CollectivePort):
         self._given, self._pushes, self._is_idle = WorkerTurn([]), False, not turn.entries
         self._vectors.begin_turn(turn.buffers, hold_round=False)
         self._vectors.theta_0 = vectors[0] if turn.brings == "theta_0" else None
-        for number, packed in enumerate(turn.entries[: turn.cut]):
-            self._handle(f"{turn.number}-{number}", packed, turn.cut - number - 1)
+        for number, packed in enumerate(turn.entries[: turn.handled]):
+            self._handle(f"{turn.number}-{number}", packed, turn.handled - number - 1)
         self._vectors.put_whole(self.shard.gate.pending, dict(zip(turn.pending, vectors, strict=False)))
         self._vectors.end_turn()
         self._vectors.keep_mean()

@@ -66,7 +66,7 @@ def rehearsed(shard: Shard, *entries: Entry) -> Rehearsed:
 
 def test_it_ends_where_a_round_closes() -> None:
     found = rehearsed(begun(), push(2, 2, 1), push(0, 2, 1), push(1, 2, 1), Leave(1, 0, "done"))
-    assert found.cut == 3
+    assert found.handled == 3
     assert found.updates
     assert [update.rank for update in found.updates] == [0, 1, 2]
     assert found.updates.weights() == [3 / 12, 4 / 12, 5 / 12]
@@ -74,7 +74,7 @@ def test_it_ends_where_a_round_closes() -> None:
 
 def test_it_finds_the_pushes_that_wait_for_their_round() -> None:
     found = rehearsed(begun(), push(2, 2, 1), push(0, 2, 1))
-    assert (found.cut, found.updates, list(found.pending)) == (2, None, [2, 0])
+    assert (found.handled, found.updates, list(found.pending)) == (2, None, [2, 0])
 
 
 def test_a_leave_closes_the_round() -> None:
@@ -85,7 +85,7 @@ def test_a_leave_closes_the_round() -> None:
 
 def test_it_ends_with_the_entry_that_brings_the_center() -> None:
     found = rehearsed(Shard(spec_of()), Join(1, 0), Init(0, 0), Join(0, 0))
-    assert (found.cut, found.init) == (2, Init(0, 0))
+    assert (found.handled, found.init) == (2, Init(0, 0))
 
 
 @pytest.mark.parametrize("pushed", range(WORKERS))
