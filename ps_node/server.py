@@ -39,7 +39,8 @@ class Server:
         self._redis = connect(access.url, user=access.user, password=access.password)
         self._j = order.plane_id
         retransmissions = Retransmissions(lambda count: reporter.point(metrics.RETRANSMISSIONS, count))
-        mailbox = Mailbox(self._redis, routes, order, settings, retransmissions)
+        on_gpu = device is not None and device.type == "cuda"
+        mailbox = Mailbox(self._redis, routes, order, settings, retransmissions, on_gpu=on_gpu)
         self._hosted = HostedShard(order, folder, reporter, settings, mailbox, device)
         self._reader = LogReader(access, order.plane_id, order.rank, settings.read_count, mailbox.take_in)
         self._report = self._hosted.report

@@ -82,7 +82,7 @@ def problem(code: UserCode, flats: list[FlatModel], batches: Prefetched, spec: J
 def port(order: ProcessOrder, flat: FlatModel, retransmissions: Retransmissions, settings: WorkerSettings) -> RedisPort:
     """Build the port to the center. It logs every `say_every` seconds how long it has waited for its next response."""
     codecs = order.spec.codec, order.spec.pull_codec
-    return RedisPort(
+    port = RedisPort(
         order.plane,
         order.plane_id,
         order.rank,
@@ -94,6 +94,9 @@ def port(order: ProcessOrder, flat: FlatModel, retransmissions: Retransmissions,
         shared=order.shared,
         pipeline=0 if order.rank == EVALUATOR else order.spec.pipeline,
     )
+    if flat.device.type == "cuda":
+        port.register_memory()
+    return port
 
 
 def serverless_port(order: ProcessOrder, flat: FlatModel, folder: Path, settings: WorkerSettings) -> AnyServerlessPort:

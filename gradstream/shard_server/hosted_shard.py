@@ -28,7 +28,7 @@ from gradstream.center.entries import (
 )
 from gradstream.center.ledger import Account
 from gradstream.center.parameters.hosting import TableHosting
-from gradstream.center.shard import Shard, nowhere
+from gradstream.center.shard import Shard
 from gradstream.observations.histograms import Observations
 from gradstream.process.order import ProcessOrder
 from gradstream.shard_server.mailbox import Mailbox
@@ -68,7 +68,6 @@ class HostedShard:
         self._summaries = TableSummaries(order, settings.summary_every)
         self.shard = Shard(order.spec, device, TableHosting(order.spec, order.rank, folder, rows_in_checkpoints=False))
         self._staging = Staging(device) if device else None
-        self._destination = nowhere if device else mailbox.destination
         self.report = ServerReport(reporter, order, self.shard, settings)
         if resumed := self._files.resumed():
             mailbox.layout, state, rows = resumed
@@ -93,7 +92,7 @@ class HostedShard:
         if isinstance(entry, Committed):
             (self._exports if entry.what == "export" else self._files).note_commit(entry.number, self._tables)
         is_first = self.shard.center is None
-        output = self.shard.handle(entry, payload, self._destination)
+        output = self.shard.handle(entry, payload, self._mailbox.destination)
         if is_first and self._tables:
             self._files.put_start_rows(self._tables)
         self._after(output, position)
@@ -108,7 +107,8 @@ class HostedShard:
             assert self._mailbox.layout is not None, "there is a center, so there was an Init"
             self._files.write(output.checkpoint, self._mailbox.layout, self._tables)
             self._exports.bound_memory(self._tables)
-        self._mailbox.write_responses(self._staging.give(output.responses) if self._staging else output.responses, position)
+        responses = self._staging.give(output.responses, self._mailbox.has_center_of) if self._staging else output.responses
+        self._mailbox.write_responses(responses, position)
         self.report.decided(output.decisions)
         self.report.passed(output.passes)
 

@@ -30,15 +30,23 @@ from gradstream.wire.transport.retransmissions import Retransmissions
 
 class Mailbox:
     def __init__(
-        self, redis: Redis, routes: Routes, order: ProcessOrder, settings: ServerSettings, retransmissions: Retransmissions
+        self,
+        redis: Redis,
+        routes: Routes,
+        order: ProcessOrder,
+        settings: ServerSettings,
+        retransmissions: Retransmissions,
+        *,
+        on_gpu: bool = False,
     ) -> None:
+        """`on_gpu`: the shard computes on a GPU."""
         self.layout: Layout | None = None
         """Known from the first `Init`, or from the checkpoint."""
         self._shard = order.rank
         self.rows = IncarnationRows(routes, order)
         self._codec: Codec = order.spec.codec
         self._pull_codec: Codec = order.spec.pull_codec
-        self._local = LocalWorkers(Path(order.shared.folder) if order.shared else None, order.rank, 1 + order.spec.pipeline)
+        self._local = LocalWorkers(Path(order.shared.folder) if order.shared else None, order.rank, 1 + order.spec.pipeline, on_gpu)
         self._remote = RemoteWorkers(routes, order.plane_id, order.rank, settings.payload_timeout, self._decoding)
         self.take_in = self._remote.take_in
         self._messages = ResponseMessages(redis, order.plane_id, order.rank, settings.responses_kept, retransmissions)
@@ -82,6 +90,10 @@ class Mailbox:
             return None
         self._filled.add(incarnation)
         return local.vectors(self.layout).center_slice(local.into, self._shard)
+
+    def has_center_of(self, response: Response) -> bool:
+        """Return whether the center that this response brings is in its worker's buffer, or on its way there."""
+        return response.brings == "center" and (response.rank, response.incarnation) in self._filled
 
     def write_responses(self, responses: list[Response], position: str) -> None:
         """Write the responses' vectors into shared memory, then the messages, then the vectors in Redis. Messages through Redis are
@@ -151,8 +163,7 @@ class Mailbox:
         incarnation = (response.rank, response.incarnation)
         codec = RAW if response.rank == EVALUATOR else self._pull_codec
         if local := self._local.get(incarnation):
-            there = response.brings == "center" and incarnation in self._filled
-            x = None if there else codec.arrives(response.payload.x)
+            x = None if self.has_center_of(response) else codec.arrives(response.payload.x)
             local.vectors(self.layout).put_center(local.into, self._shard, x, response.payload.buffers)
             return SHARED, Part(0, 0)
         where = self._vectors.add_reader(response, number, position, codec, self.layout)

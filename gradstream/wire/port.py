@@ -78,6 +78,11 @@ class RedisPort:
         self._in_vain = 0
         """Vectors in a row that the port has rejected."""
 
+    def register_memory(self) -> None:
+        """Let the GPU of this worker copy from and to the memory that it shares with servers by itself."""
+        if self._local.vectors:
+            self._local.vectors.register()
+
     @property
     def out(self) -> Tensor | None:
         return self._vectors.out

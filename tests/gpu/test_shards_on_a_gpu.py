@@ -18,6 +18,9 @@ from gradstream.sim.toys import Bowl, job
 from gradstream.spec import JobSpec
 from gradstream.train.replica import Replica
 from gradstream.wire import plane
+from gradstream.wire.gpu.registered import RegisteredMemory
+from gradstream.wire.transport.layout import Layout
+from gradstream.wire.transport.shm import Shared
 from tests.integration.plane.cluster import Cluster
 from tests.integration.plane.conftest import cluster  # noqa: F401  # a fixture
 from tests.integration.plane.test_devices import JOBS
@@ -87,10 +90,44 @@ def test_nothing_is_read_before_it_is_there() -> None:
         there = staging.take(Payload(x), (0, 0)).x
         x.fill_(-1)  # the worker's memory is its own again
         there.add_(1)
-        [response] = staging.give([Response(0, 0, turn + 1, "ok", turn, turn, 1, payload=Payload(there))])
+        [response] = staging.give([Response(0, 0, turn + 1, "ok", turn, turn, 1, payload=Payload(there))], lambda response: False)
         assert response.payload is not None
         assert response.payload.x.is_pinned()
         assert torch.equal(response.payload.x, torch.full((SIZE,), turn + 1.0))
+
+
+def test_shared_memory_is_registered_until_it_goes(tmp_path: Path) -> None:
+    layout = Layout.of(torch.zeros(SIZE), None, 2)
+    shared = Shared.make(tmp_path, 0, 0, layout)
+    torch.ones(1, device="cuda:0")
+    shared.register()
+    assert shared.out is not None
+    assert all(vector.is_pinned() for vector in (shared.out, *shared.centers))
+    there = torch.full((SIZE,), 3.0, device="cuda:0")
+    shared.center_slice(0, 1).copy_(there[layout.slices[1]], non_blocking=True)
+    torch.cuda.synchronize()
+    assert bool((shared.center_slice(0, 1) == 3).all())
+    shared.unregister()
+    assert not shared.out.is_pinned()
+
+
+def test_a_vector_leaves_registered_memory_at_once(tmp_path: Path) -> None:
+    staging, shared = Staging(torch.device("cuda:0"), chunk=8), Shared.make(tmp_path, 0, 0, Layout.of(torch.zeros(SIZE), None, 1))
+    shared.register()
+    assert shared.out is not None
+    for turn in range(20):
+        shared.out.fill_(float(turn))
+        there = staging.take(Payload(shared.out), (0, 0)).x
+        shared.out.fill_(-1)
+        assert torch.equal(there.cpu(), torch.full((SIZE,), float(turn)))
+
+
+def test_memory_that_cuda_refuses_can_be_copied_all_the_same(tmp_path: Path) -> None:
+    shared = Shared.make(tmp_path, 0, 0, Layout.of(torch.zeros(SIZE), None, 1))
+    shared.register()
+    again = RegisteredMemory(shared.centers[0])
+    assert not again.succeeded
+    assert float((torch.ones(3, device="cuda:0") + 1).sum()) == 6, "the error is forgotten"
 
 
 def test_a_whole_job_computes_its_center_there(shared_redis: Redis, tmp_path: Path) -> None:

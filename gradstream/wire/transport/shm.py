@@ -23,6 +23,7 @@ import torch
 from torch import Tensor
 
 from gradstream.center.entries import EVALUATOR, Buffers, Payload
+from gradstream.wire.gpu.registered import RegisteredMemory
 from gradstream.wire.transport.layout import Layout
 
 _ALIGN = 64
@@ -55,6 +56,8 @@ class Shared:
 
     def __init__(self, memory: mmap.mmap, layout: Layout, centers: int) -> None:
         self._slices = layout.slices
+        self._memory = torch.frombuffer(memory, dtype=torch.uint8)
+        self._registration: RegisteredMemory | None = None
         size = _part_size(layout)
         self._centers = [_part(memory, layout, size * number) for number in range(centers)]
         self.centers = [center.x for center in self._centers]
@@ -89,6 +92,15 @@ class Shared:
             return cls(mmap.mmap(handle, _file_size(rank, layout, centers)), layout, centers)
         finally:
             os.close(handle)
+
+    def register(self) -> None:
+        """Let a GPU that this process uses copy from and to this memory by itself."""
+        self._registration = RegisteredMemory(self._memory)
+
+    def unregister(self) -> None:
+        """Call it before the memory is dropped, if it may be registered."""
+        if self._registration:
+            self._registration.end()
 
     def put_out(self, buffers: Buffers | None) -> None:
         """Put the buffers that travel with `out`, which the worker has filled."""

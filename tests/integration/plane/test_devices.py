@@ -79,20 +79,22 @@ def test_a_checkpoint_fits_wherever_the_job_resumes(
 # ---- the staging itself -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("registered", [False, True], ids=["chunk by chunk", "at once"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
 @pytest.mark.parametrize("size", [0, 1, 16, 17, 1000])
-def test_vectors_go_in_and_out_chunk_by_chunk(size: int, dtype: torch.dtype) -> None:
-    staging = Staging(CPU, chunk=64)
+def test_vectors_go_in_and_out(size: int, dtype: torch.dtype, registered: bool) -> None:
+    staging = Staging(CPU, chunk=64, is_registered=lambda x: registered)
     x = torch.arange(size).to(dtype)
     there = staging.take(Payload(x), (0, 0)).x
     x.zero_()
     assert torch.equal(there, torch.arange(size).to(dtype)), "the host's vector may change at once"
     responses = [Response(rank, 0, 1, "ok", 1, 1, 2, payload=Payload(there)) for rank in range(2)]
-    first, second = staging.give([*responses, Response(2, 0, 1, "ok", 1, 1, 2)])[:2]
+    first, second = staging.give([*responses, Response(2, 0, 1, "ok", 1, 1, 2)], lambda response: False)[:2]
     assert first.payload is not None
     assert second.payload is not None
     assert torch.equal(first.payload.x, torch.arange(size).to(dtype))
     assert first.payload.x is second.payload.x, "one copy for all who get it"
+    assert staging.give(responses, lambda response: True) == responses, "their vectors are where they belong"
 
 
 def test_each_incarnation_has_a_vector_of_its_own_that_is_used_again() -> None:

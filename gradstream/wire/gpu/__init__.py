@@ -1,0 +1,1 @@
+"""Memory that a GPU and several processes of its host reach."""
