@@ -11,6 +11,7 @@ import torch
 from gradstream.process import exits
 from gradstream.process.order import ProcessOrder
 from gradstream.shard_server.settings import ServerSettings
+from gradstream.wire.gpu.memory import CudaMemory
 from gradstream.wire.telemetry.reporter import Reporter
 from ps_node.server import Server
 
@@ -25,7 +26,8 @@ def main(order: ProcessOrder, folder: Path) -> int:
         torch.set_num_threads(1)  # a shard's vectors are slices already; and one thread gives the same bits everywhere
         reporter = Reporter(order.plane, order.plane_id, order.full_label)
         try:
-            server = Server(order, folder, reporter, ServerSettings(), _device(order))
+            device = _device(order)
+            server = Server(order, folder, reporter, ServerSettings(), device, CudaMemory() if device else None)
             signal.signal(signal.SIGTERM, lambda *_: server.leave())
             server.run()
         finally:

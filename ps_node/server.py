@@ -15,6 +15,7 @@ from gradstream.shard_server.hosted_shard import HostedShard
 from gradstream.shard_server.log_reader import LogReader
 from gradstream.shard_server.mailbox import Mailbox
 from gradstream.shard_server.settings import ServerSettings
+from gradstream.wire.gpu.memory import DeviceMemory
 from gradstream.wire.redis import ids, keys
 from gradstream.wire.redis.client import connect, retry
 from gradstream.wire.redis.routes import Routes
@@ -31,16 +32,16 @@ class Server:
         reporter: Reporter,
         settings: ServerSettings,
         device: torch.device | None = None,
+        memory: DeviceMemory | None = None,
     ) -> None:
-        """`device`: see `Shard`."""
+        """`device`: see `Shard`. `memory`: of that device; None: of the CPU."""
         routes = Routes(order.plane, order.plane_id)
         access = routes.home
         self._order, self._settings = order, settings
         self._redis = connect(access.url, user=access.user, password=access.password)
         self._j = order.plane_id
         retransmissions = Retransmissions(lambda count: reporter.point(metrics.RETRANSMISSIONS, count))
-        on_gpu = device is not None and device.type == "cuda"
-        mailbox = Mailbox(self._redis, routes, order, settings, retransmissions, on_gpu=on_gpu)
+        mailbox = Mailbox(self._redis, routes, order, settings, retransmissions, device=memory)
         self._hosted = HostedShard(order, folder, reporter, settings, mailbox, device)
         self._reader = LogReader(access, order.plane_id, order.rank, settings.read_count, mailbox.take_in)
         self._report = self._hosted.report

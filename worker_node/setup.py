@@ -23,6 +23,7 @@ from gradstream.process.order import ProcessOrder
 from gradstream.serverless.ports import AnyServerlessPort, make_port
 from gradstream.spec import JobSpec
 from gradstream.train.worker_model import piggyback
+from gradstream.wire.gpu.memory import CudaMemory
 from gradstream.wire.port import RedisPort
 from gradstream.wire.transport.layout import Layout
 from gradstream.wire.transport.retransmissions import Retransmissions
@@ -82,7 +83,7 @@ def problem(code: UserCode, flats: list[FlatModel], batches: Prefetched, spec: J
 def port(order: ProcessOrder, flat: FlatModel, retransmissions: Retransmissions, settings: WorkerSettings) -> RedisPort:
     """Build the port to the center. It logs every `say_every` seconds how long it has waited for its next response."""
     codecs = order.spec.codec, order.spec.pull_codec
-    port = RedisPort(
+    return RedisPort(
         order.plane,
         order.plane_id,
         order.rank,
@@ -93,10 +94,8 @@ def port(order: ProcessOrder, flat: FlatModel, retransmissions: Retransmissions,
         retransmissions=retransmissions,
         shared=order.shared,
         pipeline=0 if order.rank == EVALUATOR else order.spec.pipeline,
+        device=CudaMemory() if flat.device.type == "cuda" else None,
     )
-    if flat.device.type == "cuda":
-        port.register_memory()
-    return port
 
 
 def serverless_port(order: ProcessOrder, flat: FlatModel, folder: Path, settings: WorkerSettings) -> AnyServerlessPort:

@@ -74,9 +74,9 @@ class TurnMailbox(Mailbox):
         else:
             self._memory.put_center(None, buffers)
 
-    def add_incarnation(self, incarnation: Incarnation, local: bool) -> None:
+    def add_incarnation(self, incarnation: Incarnation, local: bool, device: str = "") -> None:
         if incarnation[0] == EVALUATOR:
-            super().add_incarnation(incarnation, local)
+            super().add_incarnation(incarnation, local, device)
 
     def drop_incarnation(self, incarnation: Incarnation) -> None:
         if incarnation[0] == EVALUATOR:

@@ -84,7 +84,8 @@ class HostedShard:
                 payload = self._fetch(header, (entry.rank, entry.incarnation), seq_of(entry))
             self._free(entry, header.read)
         if isinstance(entry, Join):
-            self._mailbox.add_incarnation((entry.rank, entry.incarnation), local=self._order.rank in header.shared)
+            local = self._order.rank in header.shared
+            self._mailbox.add_incarnation((entry.rank, entry.incarnation), local, header.device)
         if isinstance(entry, Resend):
             self._mailbox.resend_messages((entry.rank, entry.incarnation), entry.opened[self._order.rank])
         if isinstance(entry, Rejected) and entry.brings == "response" and self.shard.is_news(entry):
@@ -148,7 +149,8 @@ class HostedShard:
         if isinstance(header.entry, Pull | Lookup):
             return Payload(torch.empty(0), rows=rows)
         payload = self._mailbox.fetch(header, incarnation, seq)
-        payload = self._staging.take(payload, incarnation) if self._staging else payload
+        if self._staging and not header.on_device:
+            payload = self._staging.take(payload, incarnation)
         if isinstance(header.entry, Init) and self._mailbox.layout:
             payload = payload._replace(parameters=self._mailbox.layout.pieces(self._order.rank))
         observed = self._observations(header)

@@ -2,29 +2,42 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
+
+from torch import Tensor
 
 from gradstream.center.entries import EVALUATOR
 from gradstream.errors import PlaneLost
+from gradstream.wire.gpu.memory import DeviceMemory, DeviceMemoryError
+from gradstream.wire.gpu.vectors import DeviceVectors
 from gradstream.wire.transport.layout import Layout
 from gradstream.wire.transport.pipe import ResponsePipeWriter
-from gradstream.wire.transport.shm import Shared
+from gradstream.wire.transport.shm import Shared, device_vectors_file
+
+log = logging.getLogger(__name__)
 
 
 class LocalWorker:
-    def __init__(self, folder: Path, incarnation: tuple[int, int], shard: int, centers: int, on_gpu: bool) -> None:
-        """`centers`: how many the worker's shared memory holds. `on_gpu`: the shard copies between it and a GPU."""
-        self._folder, self._incarnation, self._centers, self._on_gpu = folder, incarnation, centers, on_gpu
+    def __init__(
+        self, folder: Path, incarnation: tuple[int, int], shard: int, centers: int, device: DeviceMemory | None, on_it: bool
+    ) -> None:
+        """`centers`: how many the worker's shared memory holds. `device`: the shard computes on it. `on_it`: so does the worker."""
+        self._folder, self._incarnation, self._shard, self._centers = folder, incarnation, shard, centers
+        self._device, self._may_offer = device, on_it
         self._vectors: Shared | None = None
+        self._on_device: DeviceVectors | None = None
         self.responses = ResponsePipeWriter(folder, *incarnation, shard)
         self.into = 0
         """The center that the worker wants its next response in."""
+        self.wants_device = False
+        """The worker wants it in `DeviceVectors`, if they are there."""
 
     def leave(self) -> None:
         """It is over: its memory may go. A message may still have to tell it so."""
         if self._vectors:
             self._vectors.unregister()
-        self._vectors = None
+        self._vectors = self._on_device = None
 
     def vectors(self, layout: Layout) -> Shared:
         """Mapped when first asked for, since an incarnation may join before the model's size is known. Raises: PlaneLost."""
@@ -34,19 +47,47 @@ class LocalWorker:
             except OSError as error:
                 rank, number = self._incarnation
                 raise PlaneLost(f"the shared memory of worker {rank}.{number} is gone: {error}") from error
-            if self._on_gpu:
-                self._vectors.register()
+            if self._device:
+                self._vectors.register(self._device)
         return self._vectors
+
+    @property
+    def out_on_device(self) -> Tensor:
+        assert self._on_device is not None, "a worker uses vectors that were offered"
+        return self._on_device.out
+
+    @property
+    def uses_device(self) -> bool:
+        """The worker's next center belongs into `DeviceVectors`."""
+        return self.wants_device and self._on_device is not None
+
+    def center_slice(self, layout: Layout) -> Tensor:
+        """Return the buffer for the shard's part of the worker's next center. Raises: PlaneLost."""
+        if self._may_offer:
+            self._offer(layout)
+        if self._on_device and self.uses_device:
+            return self._on_device.centers[self.into]
+        return self.vectors(layout).center_slice(self.into, self._shard)
+
+    def _offer(self, layout: Layout) -> None:
+        assert self._device is not None, "a worker is on the shard's device if the shard has one"
+        self._may_offer, file = False, device_vectors_file(self._folder, *self._incarnation)
+        try:
+            self._on_device = DeviceVectors.offer(file, layout.size, layout.torch_dtype, self._centers, self._device)
+        except DeviceMemoryError as error:
+            log.warning("vectors to worker %d.%d go through the host's memory: %s", *self._incarnation, error)
 
 
 class LocalWorkers:
-    def __init__(self, folder: Path | None, shard: int, centers: int, on_gpu: bool) -> None:
-        """`folder`: of the shared memory of this host, if the job uses it. `centers`, `on_gpu`: see `LocalWorker`."""
-        self._folder, self._shard, self._centers, self._on_gpu = folder, shard, centers, on_gpu
+    def __init__(self, folder: Path | None, shard: int, centers: int, device: DeviceMemory | None) -> None:
+        """`folder`: of the shared memory of this host, if the job uses it. `centers`, `device`: see `LocalWorker`."""
+        self._folder, self._shard, self._centers, self._device = folder, shard, centers, device
         self._workers: dict[tuple[int, int], LocalWorker] = {}
         self.get = self._workers.get
 
-    def add_incarnation(self, incarnation: tuple[int, int]) -> None:
+    def add_incarnation(self, incarnation: tuple[int, int], device: str) -> None:
+        """`device`: see `Header`."""
         assert self._folder is not None, "an incarnation on this host has its files in this host's folder"
         centers = 1 if incarnation[0] == EVALUATOR else self._centers
-        self._workers[incarnation] = LocalWorker(self._folder, incarnation, self._shard, centers, self._on_gpu)
+        on_it = self._device is not None and self._device.name == device
+        self._workers[incarnation] = LocalWorker(self._folder, incarnation, self._shard, centers, self._device, on_it)

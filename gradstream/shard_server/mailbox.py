@@ -22,9 +22,10 @@ from gradstream.shard_server.remote import RemoteWorkers
 from gradstream.shard_server.response_messages import Incarnation, ResponseMessages
 from gradstream.shard_server.response_vectors import ResponseVectors
 from gradstream.shard_server.settings import ServerSettings
+from gradstream.wire.gpu.memory import DeviceMemory
 from gradstream.wire.redis.routes import Routes
 from gradstream.wire.transport.layout import Layout
-from gradstream.wire.transport.messages import SHARED, Header, Part, ResponseMessage
+from gradstream.wire.transport.messages import ON_DEVICE, SHARED, Header, Part, ResponseMessage
 from gradstream.wire.transport.retransmissions import Retransmissions
 
 
@@ -37,16 +38,16 @@ class Mailbox:
         settings: ServerSettings,
         retransmissions: Retransmissions,
         *,
-        on_gpu: bool = False,
+        device: DeviceMemory | None = None,
     ) -> None:
-        """`on_gpu`: the shard computes on a GPU."""
+        """`device`: the shard computes on it; None: on the CPU."""
         self.layout: Layout | None = None
         """Known from the first `Init`, or from the checkpoint."""
         self._shard = order.rank
         self.rows = IncarnationRows(routes, order)
         self._codec: Codec = order.spec.codec
         self._pull_codec: Codec = order.spec.pull_codec
-        self._local = LocalWorkers(Path(order.shared.folder) if order.shared else None, order.rank, 1 + order.spec.pipeline, on_gpu)
+        self._local = LocalWorkers(Path(order.shared.folder) if order.shared else None, order.rank, 1 + order.spec.pipeline, device)
         self._remote = RemoteWorkers(routes, order.plane_id, order.rank, settings.payload_timeout, self._decoding)
         self.take_in = self._remote.take_in
         self._messages = ResponseMessages(redis, order.plane_id, order.rank, settings.responses_kept, retransmissions)
@@ -63,8 +64,9 @@ class Mailbox:
         Raises: PlaneLost, if it is damaged and no good resend comes in time."""
         assert self.layout is not None, "the layout came with the first Init"
         if seq and (local := self._local.get(incarnation)):
-            local.into = header.into
-            return local.vectors(self.layout).take_out(self._shard)
+            local.into, local.wants_device = header.into, header.on_device
+            payload = local.vectors(self.layout).take_out(self._shard)
+            return payload._replace(x=local.out_on_device) if header.on_device else payload
         data, decoded = self._remote.fetch(
             incarnation, seq, header.parts[self._shard], lambda: self._messages.request_resend(incarnation, seq)
         )
@@ -89,7 +91,7 @@ class Mailbox:
         if local is None or self._pull_codec.lossy or self.layout is None:
             return None
         self._filled.add(incarnation)
-        return local.vectors(self.layout).center_slice(local.into, self._shard)
+        return local.center_slice(self.layout)
 
     def has_center_of(self, response: Response) -> bool:
         """Return whether the center that this response brings is in its worker's buffer, or on its way there."""
@@ -133,12 +135,13 @@ class Mailbox:
         elif message := self._messages.renumber_sent(incarnation, number):  # the vector lies there
             local.responses.put(message)
 
-    def add_incarnation(self, incarnation: Incarnation, local: bool) -> None:
-        """Note a new incarnation. `local`: it is on this host, and has made its vectors in shared memory."""
+    def add_incarnation(self, incarnation: Incarnation, local: bool, device: str = "") -> None:
+        """Note a new incarnation. `local`: it is on this host, and has made its vectors in shared memory. `device`: see
+        `Header`."""
         if not local:
             self._remote.watch_incarnation(incarnation)
             return
-        self._local.add_incarnation(incarnation)
+        self._local.add_incarnation(incarnation, device)
 
     def free_read_vectors(self, incarnation: Incarnation, read: int) -> None:
         """Note that an incarnation has read so many messages, and remove vectors without further readers."""
@@ -163,8 +166,9 @@ class Mailbox:
         incarnation = (response.rank, response.incarnation)
         codec = RAW if response.rank == EVALUATOR else self._pull_codec
         if local := self._local.get(incarnation):
-            x = None if self.has_center_of(response) else codec.arrives(response.payload.x)
+            there = self.has_center_of(response)
+            x = None if there else codec.arrives(response.payload.x)
             local.vectors(self.layout).put_center(local.into, self._shard, x, response.payload.buffers)
-            return SHARED, Part(0, 0)
+            return ON_DEVICE if there and local.uses_device else SHARED, Part(0, 0)
         where = self._vectors.add_reader(response, number, position, codec, self.layout)
         return where, Part(self.layout.coded(codec, self._shard), 0)

@@ -12,11 +12,13 @@ from gradstream.codecs.coding import Residual
 
 
 class Port(Protocol):
-    """Carries entries to all shards and responses back. Vectors are whole here, and on the CPU."""
+    """Carries entries to all shards and responses back. Vectors are whole here. They are on the CPU, or on the GPU that the worker
+    shares with its shard."""
 
     @property
     def out(self) -> Tensor | None:
-        """The buffer from which the port sends a vector without another copy; None: it can send from any."""
+        """The buffer from which the port sends a vector without another copy; None: it can send from any. After a response it may
+        be another one."""
 
     @property
     def centers(self) -> list[Tensor]:

@@ -20,14 +20,20 @@ class PushBuffer:
     def __init__(self, spec: JobSpec, port: Port, theta: Tensor) -> None:
         """`theta`: pushes have its shape and dtype."""
         self._port = port
-        self.x = torch.zeros_like(theta, device="cpu", pin_memory=theta.is_cuda) if port.out is None else port.out
-        """The vector to send, shape (size,), on the CPU."""
+        self._own = torch.zeros_like(theta, device="cpu", pin_memory=theta.is_cuda) if port.out is None else None
         feeds_back = spec.codec.lossy and spec.strategy.pushes == "direction"
         keeps = spec.effective_gate.may_drop
         self.residual = Residual(torch.zeros_like(self.x), keeps=keeps) if feeds_back else None
         """The error that pushes have left; None if the codec feeds back none."""
         self._sent_ahead: int | None = None
         """The version counter of `x` when some of it went ahead."""
+
+    @property
+    def x(self) -> Tensor:
+        """The vector to send, shape (size,): where the port sends from, now."""
+        out = self._port.out if self._own is None else self._own
+        assert out is not None, "a port that sends from its own buffer keeps one"
+        return out
 
     def send_ahead(self, seq: int, start: int) -> None:
         """Send ahead the part from `start` on of the push `seq`; -1: no part of it is final. Without a header the shards do

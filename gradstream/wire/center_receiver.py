@@ -10,7 +10,7 @@ from gradstream.codecs.coding import Decoding
 from gradstream.codecs.raw import RAW
 from gradstream.wire.transport.layout import Layout, reused
 from gradstream.wire.transport.local import LocalServers
-from gradstream.wire.transport.messages import SHARED, ResponseMessage
+from gradstream.wire.transport.messages import ON_DEVICE, SHARED, ResponseMessage
 from gradstream.wire.transport.remote import RemoteServers
 
 
@@ -24,6 +24,8 @@ class CenterReceiver:
         self._layout, self._codec, self._local, self._remote = layout, codec, local, remote
         self.buffers = local.vectors.centers if local.vectors else [layout.vector() for _ in range(1 + pipeline)]
         """The vectors that centers arrive in, in turn, each of shape (size,)."""
+        self.on_device: list[Tensor] = []
+        """The same for centers that lie in `DeviceVectors`; empty: there are none."""
         self._newest = 0
         """Index of the buffer for the response to the newest push."""
         self._expected: dict[int, int] = {}
@@ -44,10 +46,11 @@ class CenterReceiver:
         """Return the center that the messages of all shards bring. Raises: UnreadableCenter."""
         seq, buffers = messages[0].response.seq, None
         index = self._expected.pop(seq, self._newest)
-        center = self.buffers[index]
+        on_device = messages[0].where == ON_DEVICE
+        center = self.on_device[index] if on_device else self.buffers[index]
         try:
             for shard, message in enumerate(messages):
-                if message.where != SHARED:
+                if message.where not in (SHARED, ON_DEVICE):
                     buffers = self._fetch(shard, message, center[self._layout.slices[shard]]) or buffers
                 elif shard == 0 and self._local.vectors:
                     buffers = self._local.vectors.center_buffers(index)

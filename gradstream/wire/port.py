@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import torch
 from msgspec.structs import replace
@@ -22,6 +23,8 @@ from gradstream.codecs.raw import RAW
 from gradstream.errors import PlaneLost
 from gradstream.process.order import PlaneAccess, SharedMemory
 from gradstream.wire.center_receiver import CenterReceiver, UnreadableCenter
+from gradstream.wire.gpu.found_vectors import FoundVectors
+from gradstream.wire.gpu.memory import DeviceMemory
 from gradstream.wire.redis.client import BLOCK, connect
 from gradstream.wire.redis.routes import Routes
 from gradstream.wire.sharded_rows import ShardedRows
@@ -32,6 +35,7 @@ from gradstream.wire.transport.messages import Header, ResponseMessage
 from gradstream.wire.transport.remote import RemoteServers
 from gradstream.wire.transport.response_inbox import ResponseInbox
 from gradstream.wire.transport.retransmissions import Retransmissions
+from gradstream.wire.transport.shm import device_vectors_file
 from gradstream.wire.vector_sender import VectorSender
 
 log = logging.getLogger(__name__)
@@ -55,9 +59,11 @@ class RedisPort:
         retransmissions: Retransmissions | None = None,
         shared: SharedMemory | None = None,
         pipeline: int = 0,
+        device: DeviceMemory | None = None,
     ) -> None:
         """`codec` is for pushes, `pull_codec` for centers. The port calls `on_wait(seconds)` about every second with the time that
-        it has waited for its next response. `pipeline`: pushes that may be under way while their worker computes."""
+        it has waited for its next response. `pipeline`: pushes that may be under way while their worker computes. `device`: the
+        worker computes on it; None: on the CPU."""
         routes = Routes(access, j)
         access = routes.home
         self._rank, self._incarnation, self._layout, self._on_wait = rank, incarnation, layout, on_wait
@@ -73,15 +79,16 @@ class RedisPort:
             redis, j, (rank, incarnation), layout.servers, self._local, remote, self._log, self.retransmissions
         )
         self._rows = ShardedRows(routes, j, (rank, incarnation), layout.servers, shared, self._local.shards)
+        self._on_device: FoundVectors | None = None
+        if device and self._local.vectors and shared:
+            self._local.vectors.register(device)
+            if not (codec.lossy or pull_codec.lossy) and layout.servers == 1:
+                file = device_vectors_file(Path(shared.folder), rank, incarnation)
+                self._on_device = FoundVectors(device, file, layout.size, layout.torch_dtype, 1 + pipeline)
         self._opened = 0
         """Messages of each shard that the port has opened, and whose vectors it has copied."""
         self._in_vain = 0
         """Vectors in a row that the port has rejected."""
-
-    def register_memory(self) -> None:
-        """Let the GPU of this worker copy from and to the memory that it shares with servers by itself."""
-        if self._local.vectors:
-            self._local.vectors.register()
 
     @property
     def out(self) -> Tensor | None:
@@ -98,11 +105,22 @@ class RedisPort:
         shared = tuple(sorted(self._local.shards)) if isinstance(entry, Join) else ()
         observed = payload.observed.pack() if payload and payload.observed else ""
         into, passes_over = self._centers.assign_buffer(entry), payload.passes_over if payload else None
-        packed = Header(entry, parts, layout, shared, into, rows, self._opened, observed, passes_over).pack()
+        header = Header(entry, parts, layout, shared, into, rows, self._opened, observed, passes_over)
+        packed = self._with_device(header).pack()
         self.confirm()
         self._log.post(packed)
         if not isinstance(entry, Push):
             self.confirm()
+
+    def _with_device(self, header: Header) -> Header:
+        """Complete a header, and give the turn in memory of the GPU to the shard."""
+        if self._on_device is None:
+            return header
+        self._on_device.finish_copies()
+        is_join, is_push = isinstance(header.entry, Join), isinstance(header.entry, Push)
+        return replace(
+            header, device=self._on_device.name if is_join else "", on_device=is_push and self._on_device.vectors is not None
+        )
 
     @property
     def can_send_ahead(self) -> bool:
@@ -155,6 +173,8 @@ class RedisPort:
             self._reject(messages[0], str(error))
             return None
         self._in_vain = 0
+        if self._on_device and self._on_device.look() and (found := self._on_device.vectors):
+            self._vectors.out, self._centers.on_device = found.out, found.centers
         return replace(response, payload=payload)
 
     def _reject(self, message: ResponseMessage, what: str) -> None:

@@ -18,6 +18,7 @@ from gradstream.sim.toys import Bowl, job
 from gradstream.spec import JobSpec
 from gradstream.train.replica import Replica
 from gradstream.wire import plane
+from gradstream.wire.gpu.memory import CudaMemory
 from gradstream.wire.gpu.registered import RegisteredMemory
 from gradstream.wire.transport.layout import Layout
 from gradstream.wire.transport.shm import Shared
@@ -99,8 +100,7 @@ def test_nothing_is_read_before_it_is_there() -> None:
 def test_shared_memory_is_registered_until_it_goes(tmp_path: Path) -> None:
     layout = Layout.of(torch.zeros(SIZE), None, 2)
     shared = Shared.make(tmp_path, 0, 0, layout)
-    torch.ones(1, device="cuda:0")
-    shared.register()
+    shared.register(CudaMemory())
     assert shared.out is not None
     assert all(vector.is_pinned() for vector in (shared.out, *shared.centers))
     there = torch.full((SIZE,), 3.0, device="cuda:0")
@@ -113,7 +113,7 @@ def test_shared_memory_is_registered_until_it_goes(tmp_path: Path) -> None:
 
 def test_a_vector_leaves_registered_memory_at_once(tmp_path: Path) -> None:
     staging, shared = Staging(torch.device("cuda:0"), chunk=8), Shared.make(tmp_path, 0, 0, Layout.of(torch.zeros(SIZE), None, 1))
-    shared.register()
+    shared.register(CudaMemory())
     assert shared.out is not None
     for turn in range(20):
         shared.out.fill_(float(turn))
@@ -124,7 +124,7 @@ def test_a_vector_leaves_registered_memory_at_once(tmp_path: Path) -> None:
 
 def test_memory_that_cuda_refuses_can_be_copied_all_the_same(tmp_path: Path) -> None:
     shared = Shared.make(tmp_path, 0, 0, Layout.of(torch.zeros(SIZE), None, 1))
-    shared.register()
+    shared.register(CudaMemory())
     again = RegisteredMemory(shared.centers[0])
     assert not again.succeeded
     assert float((torch.ones(3, device="cuda:0") + 1).sum()) == 6, "the error is forgotten"

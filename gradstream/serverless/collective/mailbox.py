@@ -43,9 +43,9 @@ class CollectiveMailbox(Mailbox):
     def write_responses(self, responses: list[Response], position: str) -> None:
         super().write_responses([response for response in responses if response.rank == EVALUATOR], position)
 
-    def add_incarnation(self, incarnation: Incarnation, local: bool) -> None:
+    def add_incarnation(self, incarnation: Incarnation, local: bool, device: str = "") -> None:
         if incarnation[0] == EVALUATOR:
-            super().add_incarnation(incarnation, local)
+            super().add_incarnation(incarnation, local, device)
 
     def drop_incarnation(self, incarnation: Incarnation) -> None:
         if incarnation[0] == EVALUATOR:

@@ -94,9 +94,9 @@ class HolderMailbox(Mailbox):
             buffers = None
         self._memory.put_center(0, 0, x, buffers)
 
-    def add_incarnation(self, incarnation: Incarnation, local: bool) -> None:
+    def add_incarnation(self, incarnation: Incarnation, local: bool, device: str = "") -> None:
         if incarnation[0] == EVALUATOR:
-            super().add_incarnation(incarnation, local)
+            super().add_incarnation(incarnation, local, device)
 
     def drop_incarnation(self, incarnation: Incarnation) -> None:
         if incarnation[0] == EVALUATOR:

@@ -18,6 +18,8 @@ from gradstream.center.entries import Entry, Response
 FIELD = b"m"
 SHARED = "shared"
 """The `where` of a response whose vector lies in shared memory."""
+ON_DEVICE = "device"
+"""The `where` of a response whose vector lies in `DeviceVectors`."""
 ATTEMPT = b'{"kind":"attempt"}'
 """The first entry of a log, which only creates its stream."""
 
@@ -59,6 +61,10 @@ class Header(Struct, frozen=True, omit_defaults=True):
     """With a `Push`: packed `Observations`, for shard 0."""
     passes_over: int | None = None
     """With a `Push`: see `Payload`."""
+    device: str = ""
+    """With a `Join`: the name of the GPU on which this incarnation computes, and on which it could share vectors with its shard."""
+    on_device: bool = False
+    """With a `Push`: its vector lies in `DeviceVectors`, and so shall the center of its response."""
 
     def pack(self) -> bytes:
         return _encode(self)

@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from gradstream.center.entries import EVALUATOR, Buffers, Payload
-from gradstream.wire.gpu.registered import RegisteredMemory
+from gradstream.wire.gpu.memory import DeviceMemory, PinnedMemory
 from gradstream.wire.transport.layout import Layout
 
 _ALIGN = 64
@@ -57,7 +57,7 @@ class Shared:
     def __init__(self, memory: mmap.mmap, layout: Layout, centers: int) -> None:
         self._slices = layout.slices
         self._memory = torch.frombuffer(memory, dtype=torch.uint8)
-        self._registration: RegisteredMemory | None = None
+        self._pinned: PinnedMemory | None = None
         size = _part_size(layout)
         self._centers = [_part(memory, layout, size * number) for number in range(centers)]
         self.centers = [center.x for center in self._centers]
@@ -93,14 +93,14 @@ class Shared:
         finally:
             os.close(handle)
 
-    def register(self) -> None:
-        """Let a GPU that this process uses copy from and to this memory by itself."""
-        self._registration = RegisteredMemory(self._memory)
+    def register(self, device: DeviceMemory) -> None:
+        """Let the device that this process uses copy from and to this memory by itself."""
+        self._pinned = device.register(self._memory)
 
     def unregister(self) -> None:
         """Call it before the memory is dropped, if it may be registered."""
-        if self._registration:
-            self._registration.end()
+        if self._pinned:
+            self._pinned.end()
 
     def put_out(self, buffers: Buffers | None) -> None:
         """Put the buffers that travel with `out`, which the worker has filled."""
@@ -124,6 +124,11 @@ class Shared:
 
     def center_buffers(self, into: int) -> Buffers | None:
         return self._centers[into].buffers()
+
+
+def device_vectors_file(folder: Path, rank: int, incarnation: int) -> Path:
+    """Return where a shard offers `DeviceVectors` to an incarnation."""
+    return folder / f"{rank}.{incarnation}.device"
 
 
 def vectors_file(folder: Path, rank: int, incarnation: int) -> Path:

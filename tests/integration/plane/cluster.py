@@ -39,6 +39,7 @@ from gradstream.train.loop import train
 from gradstream.train.problem import Problem
 from gradstream.train.replica import Replica
 from gradstream.wire import plane
+from gradstream.wire.gpu.memory import DeviceMemory
 from gradstream.wire.port import RedisPort
 from gradstream.wire.redis import keys
 from gradstream.wire.redis.routes import Instances, Routes, everywhere
@@ -96,6 +97,10 @@ class Cluster:
     """No servers, and each worker holds the whole center: the job has one shard."""
     device: torch.device | None = None
     """Where shards compute: see `Shard`."""
+    memory: DeviceMemory | None = None
+    """Of that device."""
+    workers_memory: DeviceMemory | None = None
+    """Of the device on which workers compute; None: they compute on the CPU."""
     before_round: Callable[[int, Replica], None] = lambda rank, w: None
     errors: list[BaseException] = field(default_factory=list)
     threads: list[threading.Thread] = field(default_factory=list)
@@ -157,7 +162,7 @@ class Cluster:
     def serve(self, rank: int) -> None:
         order, home = self.order("server", rank), self.home(f"server-{rank}")
         reporter = Reporter(order.plane, self.j, order.label)
-        server = Server(order, home, reporter, ServerSettings(), self.device)
+        server = Server(order, home, reporter, ServerSettings(), self.device, self.memory)
         self.servers.append(server)
         server.run()
         reporter.close()
@@ -195,6 +200,7 @@ class Cluster:
             self.spec.pull_codec,
             shared=shared,
             pipeline=self.spec.pipeline if rank >= 0 else 0,
+            device=self.workers_memory,
         )
 
     def serverless_port(self, order: ProcessOrder, layout: Layout) -> AnyServerlessPort:
