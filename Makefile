@@ -77,8 +77,9 @@ hostile: .venv/.dev backend/page/index.html  ## thousands of generated attacks, 
 audit: .venv/.demo  ## compare the locks with databases of advisories, which takes a network; LOCKS=FILE adds a list of pinned packages
 	@$(BIN)/python scripts/audit $(LOCKS)
 
-gpu: .venv/.dev  ## the laws on a GPU; skips without one, and says so
+gpu: .venv/.dev  ## the laws on a GPU, and its figures; without one it says so; MNIST=PATH has the data for trainings
 	$(BIN)/pytest tests/gpu -q -rs
+	$(BIN)/python -m benchmarks.gpu $(if $(MNIST),--mnist $(MNIST)) $(ARGS)
 
 bench: .venv/.dev backend/page/index.html  ## claims of speed, as ratios measured in one run; MNIST=PATH has the data for other systems beside ours, ARGS=--install gets them
 	$(BIN)/python -m benchmarks.cli_start

@@ -30,6 +30,7 @@ from gradstream.train.link import Link, LinkEvents
 from gradstream.train.problem import Gradient
 from gradstream.train.replica import Replica
 from gradstream.wire import plane
+from gradstream.wire.gpu.memory import CudaMemory
 from gradstream.wire.port import RedisPort
 from gradstream.wire.redis.client import connect
 from gradstream.wire.transport.layout import Layout
@@ -54,6 +55,8 @@ class Work:
     workers: int = 1
     shared: bool = False
     """By shared memory instead of through Redis."""
+    gpus: frozenset[Role] = frozenset()
+    """Roles whose processes are on the first GPU."""
     seconds: float = 0.5
     least: int = 3
     """Exchanges of each worker, should they take longer than `seconds`."""
@@ -167,6 +170,7 @@ class _Attempt:
             plane=PlaneAccess(url=url, user=plane.account(self.j), password=self.password),
             store=StoreAccess(url=(self._folder / "store").as_uri()),
             shared=self._shared,
+            gpu=0 if role in self._work.gpus else None,
         )
 
     def fork(self, zygote: Zygote, role: Role, rank: int, url: str) -> None:
@@ -244,10 +248,10 @@ class _Attempt:
 class Idle(Quadratic):
     """A gradient that is there already, and is gathered: one copy."""
 
-    def __init__(self, spec: JobSpec, size: int) -> None:
-        super().__init__(spec, 0, torch.zeros(size), torch.zeros(1), torch.zeros(1))
-        self._g = torch.randn(size, generator=self._generator).mul_(1e-3)
-        self._out = torch.zeros(size)
+    def __init__(self, spec: JobSpec, size: int, device: torch.device) -> None:
+        super().__init__(spec, 0, torch.zeros(size, device=device), torch.zeros(1), torch.zeros(1))
+        self._g = torch.randn(size, generator=self._generator).mul_(1e-3).to(device)
+        self._out = torch.zeros(size, device=device)
         self._wait_for_push: Callable[[], None] = lambda: None
 
     def gather_into(self, out: Tensor, wait_for_push: Callable[[], None], send_ahead: Callable[[int], None] | None) -> None:
@@ -261,13 +265,15 @@ class Idle(Quadratic):
 
 def main(order: ProcessOrder, folder: Path) -> int:
     spec, args = order.spec, order.spec.workload.args
-    w = Replica(spec, Idle(spec, args["parameters"]))
+    device = torch.device("cpu" if order.gpu is None else "cuda:0")
+    w = Replica(spec, Idle(spec, args["parameters"], device))
     layout = Layout.of(w.theta, None, spec.roles.server.shards)
-    port = RedisPort(order.plane, order.plane_id, order.rank, 0, layout, spec.codec, spec.pull_codec, shared=order.shared)
+    codecs, memory = (spec.codec, spec.pull_codec), CudaMemory() if device.type == "cuda" else None
+    port = RedisPort(order.plane, order.plane_id, order.rank, 0, layout, *codecs, shared=order.shared, device=memory)
     if order.shared and not port.shares:
         raise Unfinished(f"vectors of {layout.size * 4 / 1e6:.0f} MB do not fit into {order.shared.folder}")
     link = Link(spec, port, w, order.rank, 0, LinkEvents())
-    link.join(Payload(w.theta, None) if order.rank == 0 else None, None)
+    link.join(Payload(w.theta.cpu(), None) if order.rank == 0 else None, None)
     for _ in range(_WARM_UP):
         _exchange(spec, w, link)
     port.take_traffic()

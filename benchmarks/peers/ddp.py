@@ -24,7 +24,7 @@ def train(rank: int, told: Told) -> None:
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     meeting = (Path(told.folder) / "meeting").as_uri()
     dist.init_process_group("gloo", init_method=meeting, rank=rank, world_size=told.workers, timeout=timedelta(seconds=60))
-    model = DistributedDataParallel(work.model(told.item), gradient_as_bucket_view=True)
+    model = DistributedDataParallel(work.model(told.item).to(told.device), gradient_as_bucket_view=True)
     optimizer = SGD(model.parameters(), lr=told.lr * told.workers)
 
     def step() -> None:

@@ -22,7 +22,7 @@ def train(rank: int, told: Told, model: Any, optimizers: list[Any]) -> None:
 
 
 def main(told: Told) -> None:
-    model = work.model(told.item)
-    model.share_memory()
+    model = work.model(told.item).to(told.device)
+    model.share_memory()  # on a GPU they share it by CUDA IPC
     optimizers = work.optimizers(told.item, model, told.lr)  # made here, so that all share the sums of Adagrad
     system.run_ranks(train, told.workers, told, model, optimizers)

@@ -32,13 +32,23 @@ class Failed(Exception):
     """It ended by itself, or did not begin in time; with the end of its log."""
 
 
-def run(system: System, item: str, data: Path, *, settle: float, window: float, timeout: float = 120.0, seed: int = 1) -> Measured:
+def run(
+    system: System,
+    item: str,
+    data: Path,
+    *,
+    settle: float,
+    window: float,
+    timeout: float = 120.0,
+    seed: int = 1,
+    device: str = "cpu",
+) -> Measured:
     """`timeout`: seconds that it may take until all workers train. Raises: Absent, Failed."""
     python = environments.python(system.environment)
     if python is None:
         raise Absent(f"its environment '{system.environment}' is not made; `--install` makes it")
     folder = Path(tempfile.mkdtemp(prefix="gs-peer-", dir=_short()))
-    told = Told(item, str(folder), str(data), seed=seed, options=dict(system.options))
+    told = Told(item, str(folder), str(data), seed=seed, device=device, options=dict(system.options))
     environment = os.environ | _ONE_THREAD | {"PYTHONPATH": str(environments.ROOT), "TMPDIR": str(folder)}
     try:
         with (folder / "log").open("wb") as log:

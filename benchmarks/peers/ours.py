@@ -25,6 +25,7 @@ from gradstream.local.servers.child import run_dir
 from gradstream.local.servers.redis import Redis
 from gradstream.local.training.attempt import LocalAttempt
 from gradstream.metrics import Point
+from gradstream.process.order import ProcessOrder, Role
 from gradstream.process.shared import SharedFolders
 from gradstream.process.zygote.zygote import Zygote
 from gradstream.spec import JobSpec
@@ -40,7 +41,7 @@ def job(told: Told, **more: Any) -> JobSpec:
     """Raises: ValidationError: this Gradstream knows no such job."""
     item, options = work.ITEMS[told.item], told.options
     peers = options.get("peers", 1)
-    workers = 1 if options["strategy"]["name"] == "single" or peers > 1 else told.workers
+    workers = 1 if options.get("counters") == 1 or peers > 1 else told.workers
     return JobSpec.model_validate(
         {
             "name": "peers",
@@ -52,8 +53,8 @@ def job(told: Told, **more: Any) -> JobSpec:
             },
             "strategy": {"lr": item.lr * options.get("rate", 1), **options["strategy"]},
             "roles": {
-                "worker": {"count": workers, "device": "cpu", "group": peers},
-                "server": {"count": options.get("servers", 1)},
+                "worker": {"count": workers, "device": told.device, "group": peers},
+                "server": {"count": options.get("servers", 1), "device": told.device},
             },
             "stop": {"steps": _FOREVER},
             "evaluate": {"every": _FOREVER},
@@ -97,7 +98,8 @@ def run(
         redis.start()
         redis.wait()
         admin = connect(redis.url, password=redis.password)
-        attempt = LocalAttempt(spec, CODE, folder, zygote=zygote, redis=admin, plane_url=redis.url)
+        on_gpu = spec.roles.worker.device == "cuda"
+        attempt = (OnOneGpu if on_gpu else LocalAttempt)(spec, CODE, folder, zygote=zygote, redis=admin, plane_url=redis.url)
         if not shared_memory:  # as if its processes were on several hosts
             attempt._shared.close()
             attempt._shared = SharedFolders(None)
@@ -120,6 +122,14 @@ def run(
         zygote.close()
         redis.stop()
         shutil.rmtree(private, ignore_errors=True)
+
+
+class OnOneGpu(LocalAttempt):
+    """Workers and servers are on the first GPU. The evaluator is on the CPU."""
+
+    def order(self, role: Role, rank: int, incarnation: int) -> ProcessOrder:
+        order = super().order(role, rank, incarnation)
+        return order if role == "evaluator" else order.model_copy(update={"gpu": 0})
 
 
 class Books:

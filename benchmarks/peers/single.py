@@ -9,7 +9,7 @@ from benchmarks.peers.system import Told
 
 
 def train(rank: int, told: Told) -> None:
-    model = work.model(told.item)
+    model = work.model(told.item).to(told.device)
     optimizers = work.optimizers(told.item, model, told.lr)
 
     def step() -> None:

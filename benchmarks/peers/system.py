@@ -29,6 +29,8 @@ class Told:
     """Where `work.prepare` has put MNIST."""
     workers: int = 2
     seed: int = 1
+    device: str = "cpu"
+    """`cuda`: the first GPU, which all processes share."""
     options: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -97,9 +99,11 @@ def train(told: Told, rank: int, workers: int, model: Any, after_backward: Calla
     import torch
 
     torch.set_num_threads(1)
-    counter = Counter(told.folder)
+    counter, narrow = Counter(told.folder), told.options.get("precision") == "bf16"
+    model = torch.compile(model) if told.options.get("compile") else model
     for images, labels in work.batches(told.data, told.item, rank, workers, told.seed):
-        loss = work.loss(told.item, model(images), labels)
+        with torch.autocast(told.device, torch.bfloat16, enabled=narrow):
+            loss = work.loss(told.item, model(images.to(told.device)), labels.to(told.device))
         loss.backward()
         after_backward()
         counter.add(len(labels), loss.item())

@@ -34,11 +34,11 @@ def _ours(
     peers: int = 1,
     **job: Any,
 ) -> System:
-    """`strategy`: its name, and its window if it has one. `rate`: times that of the item. `peers`: processes of a worker, each of
-    which computes as many examples in a step as the item says. `job`: other keys of the job file."""
+    """`strategy`: its name, and its window if it has one. `rate`: times that of the item. `counters`: 1: one worker. `peers`:
+    processes of a worker, each of which computes as many examples in a step as the item says. `job`: other keys of the job file."""
     name, *window = strategy.split()
     fields = {"name": name} | ({"window": int(window[0])} if window else {})
-    how = {"shared_memory": shared_memory, "servers": servers, "peers": peers}
+    how = {"counters": counters, "shared_memory": shared_memory, "servers": servers, "peers": peers}
     return System("ours", {"strategy": fields, "rate": rate, **how, "job": job}, counters)
 
 
@@ -64,7 +64,13 @@ SYSTEMS: dict[str, System] = {
     "gradstream-async-bf16": _ours("async", pipeline=1, **_BF16),
     "gradstream-async-bf16-p0": _ours("async", **_BF16),
     "gradstream-single": _ours("single", counters=1),
+    "gradstream-adag12-alone": _ours("adag 12", counters=1),
+    "gradstream-adag12-alone-bf16": _ours("adag 12", counters=1, precision="bf16"),
+    "gradstream-adag12-alone-compiled": _ours("adag 12", counters=1, compile=True),
+    "single-bf16": System("single", {"precision": "bf16"}, counters=1),
+    "single-compiled": System("single", {"compile": True}, counters=1),
 }
-EXTRA = ("gradstream-async-bf16-p0", "gradstream-single")
-"""Only if they are named: what the second costs beside `single` is the platform without an exchange worth mentioning."""
+EXTRA = ("gradstream-async-bf16-p0", *list(SYSTEMS)[list(SYSTEMS).index("gradstream-single") :])
+"""Only if they are named, as by `benchmarks.gpu`. What `gradstream-single` costs beside `single` is the platform without an
+exchange worth mentioning."""
 DEFAULT = [name for name in SYSTEMS if name not in EXTRA]
