@@ -53,9 +53,7 @@ class Figure(NamedTuple):
 
 
 EXCHANGES = [
-    Figure(
-        "exchange of 80 MB on one GPU, to two copies and an addition", "on the GPU", "two copies and an addition", 1.5, True
-    ),
+    Figure("exchange of 80 MB on one GPU, to two copies and an addition", "on the GPU", "two copies and an addition", 1.5, True),
     Figure("exchange of 80 MB with a server on the CPU, to a copy each way", "through the host", "a copy each way", 1.35, True),
 ]
 TRAININGS = [

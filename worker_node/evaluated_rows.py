@@ -11,14 +11,14 @@ import numpy as np
 from gradstream.center.tables.payload import LOAN, FoundRows, RowKeys
 
 if TYPE_CHECKING:
-    from gradstream.model.working_rows import WorkingRows
+    from gradstream.model.rows.working_rows import WorkingRows
 
 
 def find_keys(rows: WorkingRows, score: Callable[[], object]) -> dict[str, RowKeys]:
     """Return the keys that `score` looks up, which gets rows of zeros."""
-    rows.look_up = partial(_zeros, rows.widths)
+    rows.held.look_up = partial(_zeros, rows.widths)
     score()
-    return rows.held_keys()
+    return rows.held.keys()
 
 
 def _zeros(widths: Mapping[str, int], keys: Mapping[str, RowKeys]) -> dict[str, FoundRows]:

@@ -106,7 +106,7 @@ class Evaluator:
         if self._rows is None:
             return None
         keys = find_keys(self._rows, self._scorer.score)
-        self._rows.look_up = self._link.look_up
+        self._rows.held.look_up = self._link.look_up
         return keys
 
     def _evaluate(self, response: Response) -> None:
@@ -119,7 +119,7 @@ class Evaluator:
             self._flat.load_buffers(response.payload.buffers)
         self._flat.refresh()
         if self._rows:
-            self._rows.hold(of_kind(FoundRows, response.payload.rows))
+            self._rows.held.hold(of_kind(FoundRows, response.payload.rows))
         self._values = self._scorer.score()
         place = {"step": response.version, "samples": response.samples, "version": response.version}
         for key, value in self._values.items():

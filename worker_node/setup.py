@@ -30,7 +30,7 @@ from gradstream.wire.transport.retransmissions import Retransmissions
 from worker_node.settings import WorkerSettings
 
 if TYPE_CHECKING:
-    from gradstream.model.working_rows import WorkingRows
+    from gradstream.model.rows.working_rows import WorkingRows
 
 log = logging.getLogger(__name__)
 

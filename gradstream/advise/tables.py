@@ -22,7 +22,7 @@ USUAL_BOUND = 4
 
 if TYPE_CHECKING:
     from gradstream.center.tables.table import EmbeddingTable
-    from gradstream.model.working_rows import WorkingRows  # needs numba, which models without tables never import
+    from gradstream.model.rows.working_rows import WorkingRows  # needs numba, which models without tables never import
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class TablesUnderMeasurement:
         self._keys, self._pushed, self._looked_up = (dict.fromkeys(rows.widths, 0) for _ in range(3))
         self._counts = {name: KeyCounts() for name in rows.widths}
         self._spec, self._batches = spec, 0
-        rows.look_up = self._look_up
+        rows.held.look_up = self._look_up
 
     def begin(self) -> None:
         """Count from here on."""

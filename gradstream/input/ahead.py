@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gradstream.input import randomness
 
 if TYPE_CHECKING:
-    from gradstream.model.working_rows import NamedIds  # needs numba, which jobs without tables never import
+    from gradstream.model.rows.working_rows import NamedIds  # needs numba, which jobs without tables never import
 
 MAX_AHEAD = 16
 """Mini-batches that are taken ahead at most: a round may have a whole pass of them."""

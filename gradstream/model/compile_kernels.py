@@ -19,7 +19,7 @@ from gradstream.center.tables.hashing import fill_first_values
 from gradstream.center.tables.payload import joined_shards, shard_part
 from gradstream.center.tables.storage.copying import TableCopy, pieces, put_piece
 from gradstream.center.tables.summaries.sweep import TableSweep
-from gradstream.model.working_rows import WorkingRows
+from gradstream.model.rows.working_rows import WorkingRows
 from gradstream.nn import Embedding, EmbeddingBag, TableOptimizer
 from gradstream.spec import JobSpec
 
@@ -83,7 +83,7 @@ def _look_up_for_a_worker(model: torch.nn.ModuleDict, hosts: TableOptimizer, rul
         parts = [shard_part(keys, shard, 2) for shard in range(2)]
         return joined_shards([{name: tables[name].look_up(of_table.keys) for name, of_table in part.items()} for part in parts])
 
-    rows.look_up = look_up
+    rows.held.look_up = look_up
     rows.fetch({"one": ids[:10]})
     for _ in range(2):
         _backward(model, ids)

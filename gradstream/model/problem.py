@@ -36,7 +36,7 @@ from gradstream.user_logging.scalars import LoggedScalars
 
 if TYPE_CHECKING:
     from gradstream.model.computing.precision import LossScale
-    from gradstream.model.working_rows import Named, WorkingRows
+    from gradstream.model.rows.working_rows import Named, WorkingRows
 
 
 def backward(loss: Tensor) -> None:
@@ -230,8 +230,9 @@ class ModelProblem:
         self, look_up: Callable[[Mapping[str, RowKeys]], Mapping[str, FoundRows]], await_asked: Callable[[], None]
     ) -> None:
         if self._rows:
-            self._rows.look_up, self._rows.await_asked = look_up, await_asked
-            self._rows.use_caches()
+            held = self._rows.held
+            held.look_up, held.await_asked = look_up, await_asked
+            held.use_caches()
 
     def keys_ahead(self, position: int, batches: int) -> Mapping[str, RowKeys] | None:
         names = self._ahead.names_from(position, batches) if self._rows else []
@@ -239,22 +240,22 @@ class ModelProblem:
 
     def hold_asked_rows(self, found: Mapping[str, FoundRows]) -> None:
         if self._rows:
-            self._rows.hold_asked(found)
+            self._rows.held.hold_asked(found)
 
     def forget_asked_rows(self) -> None:
         if self._rows:
-            self._rows.forget_asked()
+            self._rows.held.forget_asked()
 
     def take_looked_up_late(self) -> int:
         """Return how many rows were looked up since the last call while the model waited."""
         if self._rows is None:
             return 0
-        late, self._rows.looked_up_late = self._rows.looked_up_late, 0
+        late, self._rows.held.looked_up_late = self._rows.held.looked_up_late, 0
         return late
 
     def take_cached_share(self) -> float | None:
         """Return the share of the rows looked up since the last call that came from caches; None: there are none."""
-        return self._rows.caches.take_share() if self._rows and self._rows.caches else None
+        return self._rows.held.caches.take_share() if self._rows and self._rows.held.caches else None
 
     def take_row_gradients(self) -> Mapping[str, RowGradients]:
         return self._rows.take_gradients() if self._rows else {}

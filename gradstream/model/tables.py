@@ -13,7 +13,7 @@ from gradstream.spec import JobSpec
 from gradstream.spec.tables import name_for_member, workload_names
 
 if TYPE_CHECKING:
-    from gradstream.model.working_rows import WorkingRows
+    from gradstream.model.rows.working_rows import WorkingRows
     from gradstream.nn.embedding import TableModule
 
 
@@ -52,7 +52,7 @@ def working_rows(model: nn.Module, spec: JobSpec) -> WorkingRows | None:
         )
     if spec.start_from and spec.start_from.file:
         raise InvalidWorkload("start_from.file: the file has no rows of embedding tables; name the job that trained them")
-    from gradstream.model.working_rows import WorkingRows
+    from gradstream.model.rows.working_rows import WorkingRows
 
     return WorkingRows(model, spec)
 

@@ -38,7 +38,7 @@ from gradstream.train.granted import GrantedBatches
 from gradstream.train.problem import Gradient
 
 if TYPE_CHECKING:
-    from gradstream.model.working_rows import WorkingRows
+    from gradstream.model.rows.working_rows import WorkingRows
 
 _CPU = torch.device("cpu")
 P = ParamSpec("P")
@@ -95,7 +95,7 @@ class Workloads:
             self._scored = flat, scorer, working_rows(flat.model, self._spec)
         flat, scorer, rows = self._scored
         if rows:
-            rows.look_up = view.look_up
+            rows.held.look_up = view.look_up
             rows.take_gradients()  # forget the rows of the evaluation before
         flat.theta.copy_(view.center())
         if buffers := view.buffers():

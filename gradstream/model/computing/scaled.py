@@ -18,7 +18,7 @@ from gradstream.model.usercode import UserCode
 from gradstream.spec import JobSpec
 
 if TYPE_CHECKING:
-    from gradstream.model.working_rows import WorkingRows
+    from gradstream.model.rows.working_rows import WorkingRows
 
 
 class ScaledProblem(ModelProblem):

@@ -10,7 +10,7 @@ import torch
 from gradstream import nn as gnn
 from gradstream.center.tables.hashing import buckets_of
 from gradstream.center.tables.payload import LOAN, FoundRows, RowKeys
-from gradstream.model.working_rows import WorkingRows
+from gradstream.model.rows.working_rows import WorkingRows
 from tests.unit.sim.test_tables import job
 from worker_node.evaluated_rows import find_keys
 
@@ -36,7 +36,7 @@ class Servers:
 def make() -> tuple[gnn.Embedding, WorkingRows, Servers]:
     model, servers = gnn.Embedding("deep", 2), Servers()
     rows = WorkingRows(model, job("async", tables={}))
-    rows.look_up = servers.look_up
+    rows.held.look_up = servers.look_up
     return model, rows, servers
 
 
@@ -49,7 +49,7 @@ def read(model: gnn.Embedding, ids: list[int]) -> list[int]:
 
 def test_held_rows_are_read_in_any_order_and_only_others_are_looked_up() -> None:
     model, rows, servers = make()
-    rows.hold({"deep": rows_of(np.array([9, -3, 4, 100, 7]))})
+    rows.held.hold({"deep": rows_of(np.array([9, -3, 4, 100, 7]))})
     assert read(model, [7, 7, -3, 100]) == [7, 7, -3, 100]
     assert servers.asked == []
     assert read(model, [101, 4, -8, 9]) == [101, 4, -8, 9]
@@ -60,10 +60,10 @@ def test_held_rows_are_read_in_any_order_and_only_others_are_looked_up() -> None
 
 def test_held_rows_of_no_key_are_looked_up() -> None:
     model, rows, servers = make()
-    rows.hold({"deep": rows_of(np.array([], np.int64))})
+    rows.held.hold({"deep": rows_of(np.array([], np.int64))})
     assert read(model, [3, 2]) == [3, 2]
     assert servers.asked == [{2, 3}]
-    rows.hold({})
+    rows.held.hold({})
     assert read(model, [5]) == [5]
 
 
@@ -101,7 +101,7 @@ def test_ids_that_change_in_place_after_they_were_named_are_read_as_they_are() -
 def test_a_padding_reads_0_whether_ids_were_named_or_not() -> None:
     servers, model = Servers(), gnn.Embedding("deep", 2, padding_idx=7)
     rows = WorkingRows(model, job("async", tables={}))
-    rows.look_up = servers.look_up
+    rows.held.look_up = servers.look_up
     for named in (False, True):
         if named:
             rows.fetch({"deep": torch.tensor([7, 4, 7, -2])})
