@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
 from gradstream.center.entries import Buffers
+from gradstream.center.tables.payload import RowGradients, RowKeys
 from gradstream.errors import InvalidWorkload
 from gradstream.input.data import Batches
 from gradstream.input.prefetch import Prefetched
@@ -19,29 +20,42 @@ from gradstream.observations.histograms import Observations
 from gradstream.spec import JobSpec
 from gradstream.train.problem import Gradient
 
+if TYPE_CHECKING:
+    from gradstream.model.rows.working_rows import WorkingRows
+
 
 class HogwildProblem(ModelProblem):
     """Takes mini-batches for all threads, one after another, and stands for the worker's model. Each thread computes with a problem
     of its own, one of `threads`, whose parameters are views of the same theta."""
 
     def __init__(
-        self, code: UserCode, flats: Sequence[FlatModel], batches: Batches | Prefetched, spec: JobSpec, rows: object | None = None
+        self,
+        code: UserCode,
+        flats: Sequence[FlatModel],
+        batches: Batches | Prefetched,
+        spec: JobSpec,
+        rows: WorkingRows | None = None,
     ) -> None:
-        """`flats`: a model for each thread, of one theta. Raises: InvalidWorkload: threads cannot share this model or this data."""
-        if rows is not None:
-            raise InvalidWorkload(
-                "roles.worker.hogwild: the model has embedding tables, whose rows one thread of a worker looks up; remove hogwild "
-                "and raise roles.worker.count"
-            )
+        """`flats`: a model for each thread, of one theta. `rows`: of the first one, if it has tables. Raises: InvalidWorkload:
+        threads cannot share this data."""
         if batches.followed and spec.strategy.hogwild == "gradients":
             raise InvalidWorkload(
                 f"roles.worker.hogwild: '{spec.strategy.name}' pushes the gradient of each thread by itself, and data that grows "
                 "is counted as it is taken; remove hogwild, or choose a strategy with a window, such as adag"
             )
-        super().__init__(code, flats[0], batches, spec.at_once)
-        self._flats = list(flats)
-        self.threads = [ModelProblem(code, flat, batches, spec.at_once) for flat in flats]
+        super().__init__(code, flats[0], batches, spec.at_once, rows)
+        self._flats, self._pushes_gradients = list(flats), spec.strategy.hogwild == "gradients"
+        self._rows_of_threads = [rows, *(rows.beside(flat.model) for flat in flats[1:])] if rows else []
+        """All read the rows that one of them has looked up. Each has the gradients of its own mini-batches."""
+        of_threads: Sequence[WorkingRows | None] = self._rows_of_threads or [None] * len(flats)
+        self.threads = [
+            ModelProblem(code, flat, batches, spec.at_once, of_thread) for flat, of_thread in zip(flats, of_threads, strict=True)
+        ]
         self.on_core = self.threads[0].on_core
+        self._pushing: int | None = None
+        """The thread whose gradient is pushed next; None: the push brings the work of all."""
+        self._left = 0
+        """Gradients of the round that are not pushed yet, after that one."""
 
     @property
     def theta(self) -> Tensor:
@@ -62,8 +76,10 @@ class HogwildProblem(ModelProblem):
     def gather_into(self, out: Tensor, wait_for_push: Callable[[], None], send_ahead: Callable[[int], None] | None) -> None:
         """Do nothing: each thread gathers its gradients in a vector of its own."""
 
-    def count_trained(self, position: int) -> None:
-        """Note that the gradient of this mini-batch is pushed next, where some were taken before it."""
+    def push_alone(self, number: int, position: int, left: int) -> None:
+        """Note that the gradient of this thread is pushed next, by itself. `position`: of its mini-batch. `left`: gradients that
+        will be pushed after it, before others are computed."""
+        self._pushing, self._left = number, left
         self._pass, self.passes_over = position // self.per_epoch, (position + 1) // self.per_epoch
 
     def _fetch(self, position: int) -> tuple[Any, int]:
@@ -72,6 +88,19 @@ class HogwildProblem(ModelProblem):
         fetched = super()._fetch(position)
         self.data_seconds = before + (self.data_seconds - before) / len(self.threads)
         return fetched
+
+    def keys_ahead(self, position: int, batches: int) -> Mapping[str, RowKeys] | None:
+        if not self._pushes_gradients:
+            return super().keys_ahead(position, batches)
+        return None if self._left else super().keys_ahead(position, len(self.threads))
+
+    def take_row_gradients(self) -> Mapping[str, RowGradients]:
+        if not self._rows_of_threads:
+            return {}
+        if self._pushing is not None:
+            return self._rows_of_threads[self._pushing].take_gradients()
+        first, *others = self._rows_of_threads
+        return first.take_gradients(others)
 
     def take_observations(self) -> Observations | None:
         for thread in self.threads:

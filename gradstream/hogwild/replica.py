@@ -56,8 +56,9 @@ class HogwildReplica(Replica):
         self._threads = HogwildThreads(len(problem.threads))
         self._lock = threading.Lock()
         """Held while a thread takes a mini-batch, counts or reports. Nothing guards theta."""
-        self._gradients = deque[tuple[int, Gradient]]()
-        """Those of this round that are not pushed yet, with the positions of their mini-batches."""
+        self._gradients = deque[tuple[int, int, Gradient]]()
+        """Those of this round that are not pushed yet, with the numbers of their threads and the positions of their
+        mini-batches."""
 
     # ---- local steps -------------------------------------------------------------------------------------------------------
 
@@ -117,8 +118,8 @@ class HogwildReplica(Replica):
         began = self._begun()
         if not self._gradients:
             self._compute_gradients()
-        position, gradient = self._gradients.popleft()
-        self._shared.count_trained(position)
+        number, position, gradient = self._gradients.popleft()
+        self._shared.push_alone(number, position, left=len(self._gradients))
         self._trained(gradient.loss, gradient.examples, began)
         if self.on_gradient:
             self.on_gradient(gradient.g)
@@ -136,7 +137,7 @@ class HogwildReplica(Replica):
                 found[number] = self._shared.threads[number].gradient_of(taken[number])
 
         self._threads.run(compute)
-        self._gradients.extend((first + number, gradient) for number, gradient in enumerate(found) if gradient)
+        self._gradients.extend((number, first + number, gradient) for number, gradient in enumerate(found) if gradient)
 
     def prepare(self) -> None:
         """Fetch the next mini-batch early, if no gradient of this round is left: the next ones are taken already."""

@@ -7,13 +7,16 @@ The gradient of the mean loss is the mean of the parts' gradients, weighted by e
 from __future__ import annotations
 
 from numbers import Number
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from gradstream.data.ragged import Ragged
 from gradstream.errors import InvalidWorkload
+
+if TYPE_CHECKING:
+    from gradstream.model.rows.working_rows import Named
 
 
 class MicroBatch(NamedTuple):
@@ -28,6 +31,8 @@ class Minibatch(NamedTuple):
     position: int
     shares: list[MicroBatch]
     examples: int
+    named: Named | None = None
+    """The ids that the workload names for it; None: it names none."""
 
 
 def of(batch: Any, examples: int, at_once: int) -> list[MicroBatch]:

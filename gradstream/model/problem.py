@@ -110,6 +110,8 @@ class ModelProblem:
 
     def _step(self, taken: Minibatch, backward: Callable[[Tensor], None]) -> float:
         self._flat.refresh()
+        if self._rows and taken.named is not None:
+            self._rows.use(taken.named)
         if not all([module.training for module in self._modules]):
             self._flat.model.train()
         step = partial(self._train_step, taken.shares, self._loss, backward)
@@ -183,9 +185,7 @@ class ModelProblem:
                 self._batches.followed.begin(position)
                 self._pass = self._batches.followed.pass_of(position)
                 self.passes_over = self._batches.followed.passes_until(position)
-        if self._rows and named is not None:
-            self._rows.use(named)
-        return Minibatch(position, shares, examples)
+        return Minibatch(position, shares, examples, named)
 
     def _fetch(self, position: int) -> tuple[Any, int]:
         """Raises: UserError, FetcherLost."""

@@ -121,8 +121,6 @@ def _check_hogwild(spec: JobSpec) -> None:
         raise ValueError(f"{place}: a round of '{name}' has no steps that threads could share; raise roles.worker.count instead")
     if spec.roles.worker.device == "cuda":
         raise ValueError(f"{place}: threads share the parameters in the memory of CPUs; set roles.worker.device: cpu, or remove it")
-    if spec.tables:
-        raise ValueError(f"{place}: one thread of a worker looks up the rows of embedding tables; raise roles.worker.count instead")
     if spec.strategy.averages_optimizers:
         raise ValueError(f"{place}: each thread has its own optimizer, and a push averages one of each worker; take inner: keep")
     window = spec.strategy.steps_per_push()

@@ -46,3 +46,22 @@ def test_an_error_in_a_thread_fails_the_job_with_its_traceback(lab: Lab) -> None
     job = lab.ended(lab.submit("hogwild-breaks", args={"breaks": "loss"}, retries=0, **JOBS["windows"]))
     assert (job.status, job.reason) == ("failed", "user_error")
     assert "broken in loss" in (job.message or "")
+
+
+@pytest.mark.more
+@pytest.mark.parametrize("strategy", [{"name": "adag", "window": 6, "lr": 0.1}, {"name": "async", "lr": 0.05}], ids=str)
+def test_threads_share_the_rows_of_embedding_tables(strategy: dict[str, Any], lab: Lab) -> None:
+    job = lab.ended(
+        lab.submit(
+            "hogwild-tables",
+            workload={"entrypoint": "planted_clicks:Clicks", "args": {"ahead": True}},
+            strategy=strategy,
+            batch_size=32,
+            roles={"worker": {"count": 2, "hogwild": 2, "device": "cpu"}, "server": {"count": 2}},
+            tables={"default": {"rule": {"name": "adagrad", "lr": 0.1}, "cache": {"rows": 300, "bound": 2}}},
+            stop={"epochs": 4},
+        )
+    )
+    assert (job.status, job.attempt) == ("succeeded", 1)
+    assert job.progress.samples == job.progress.total_samples == 4 * 2000
+    assert (job.progress.eval["loss"] or 9) < 0.67 < 0.69, "the loss of a model that has learned nothing is 0.69"

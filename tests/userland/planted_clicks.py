@@ -57,7 +57,8 @@ class Clicks(Workload):
         return TensorDataset(torch.from_numpy(ids), torch.from_numpy(clicks.astype(np.float32)))
 
     def ids(self, batch: tuple[Tensor, Tensor]) -> dict[str, Tensor]:
-        return {"wide": batch[0], "deep": batch[0]} if self.ahead else {}
+        named = {"wide": batch[0]} if self.alone else {"wide": batch[0], "deep": batch[0]}
+        return named if self.ahead else {}
 
     def clicks(self, batch: tuple[Tensor, Tensor]) -> Tensor:
         return batch[1]

@@ -48,10 +48,11 @@ class WorkingRows:
     """The rows of all tables of one model, and what backward leaves for them."""
 
     def __init__(self, model: nn.Module, spec: JobSpec, held: HeldRows | None = None) -> None:
-        """`held`: of another model that was built alike, whose rows this one reads, too.
+        """`held`: see `beside`.
 
         Raises: InvalidWorkload: the job names a table that the model lacks, or a table has two widths."""
         modules = [module for module in model.modules() if isinstance(module, TableModule)]
+        self._spec = spec
         self.widths = widths_of(modules)
         self._specs = specs = specs_of(spec.tables, self.widths)
         self.held = held or HeldRows(specs, self.widths)
@@ -64,6 +65,10 @@ class WorkingRows:
         """A table uses scores."""
         for module in modules:
             module.bind(self._forwards[module.table])
+
+    def beside(self, model: nn.Module) -> WorkingRows:
+        """Return the rows of a model that was built alike, which reads those that this one holds."""
+        return WorkingRows(model, self._spec, self.held)
 
     def name(self, ids: Mapping[str, torch.Tensor]) -> Named:
         """Return what `ids` names for a mini-batch, for the tables of each member. Raises: UserError: it names other tables than

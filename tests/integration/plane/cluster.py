@@ -18,6 +18,7 @@ from redis import Redis as Client
 from torch import Tensor
 
 from gradstream.center.entries import EVALUATOR, FINAL_CHECKPOINT, Join, Leave, Payload, Response
+from gradstream.hogwild.replica import make_replica
 from gradstream.local.servers.redis import Redis
 from gradstream.metrics import Metric, Point
 from gradstream.process.order import PlaneAccess, ProcessOrder, Resume, Role, SharedMemory, StoreAccess, plane_id
@@ -171,7 +172,7 @@ class Cluster:
         order = self.order("worker", rank, incarnation)
         problem = self.build(rank)
         uploads = Uploads(open_store(order.store, order))
-        w = Replica(self.spec, problem)
+        w = make_replica(self.spec, problem, lambda t, loss: None)
         port = self.ports[rank] = self.port(rank, incarnation, w)
         link = Link(self.spec, port, w, rank, incarnation, _Uploading(uploads, rank, self.distances[rank]))
         proposes = rank == 0 and self.resume is None

@@ -242,11 +242,3 @@ def test_data_that_is_counted_as_it_is_taken_is_refused_with_gradients(monkeypat
     monkeypatch.setattr(batches, "followed", object())
     with pytest.raises(InvalidWorkload, match="counted as it is taken"):
         HogwildProblem(code, [FlatModel(code.model(), CPU) for _ in range(2)], batches, spec)
-
-
-def test_tables_are_refused() -> None:
-    spec = job(2)
-    code = UserCode(spec)
-    flats = [FlatModel(code.model(), CPU) for _ in range(2)]
-    with pytest.raises(InvalidWorkload, match=r"roles\.worker\.count"):
-        HogwildProblem(code, flats, Batches(code.dataset("train"), spec, 0), spec, rows=object())

@@ -254,7 +254,6 @@ def test_an_interval_is_a_time_or_counted_and_survives_json(written: str, means:
         (["recompute=blocks", "roles.worker.hogwild=2"], "/recompute", "remove it, or hogwild"),
         (["compile=true", "roles.worker.hogwild=2"], "/compile", "remove it, or hogwild"),
         (["roles.worker={hogwild: 2, device: cuda}"], "/roles/worker/hogwild", "set roles.worker.device: cpu"),
-        (["roles.worker.hogwild=2", "tables={words: {}}"], "/roles/worker/hogwild", "rows of embedding tables"),
         (
             ["gate=", "strategy={name: local_sgd, inner: average}", "roles.worker.hogwild=2"],
             "/roles/worker/hogwild",
