@@ -22,6 +22,7 @@ from gradstream.optim.spec import Lars
 AIM = 1.3
 MODELS: dict[str, Sequence[tuple[int, ...]]] = {
     "mlp, 0.5 M": [(500, 784), (500,), (300, 500), (300,), (10, 300), (10,)],
+    "wide, 20 M": [(4096, 784), (4096,), (4096, 4096), (4096,), (10, 4096), (10,)],
     "transformer, 28 M": [shape for _ in range(4) for shape in ((2304, 768), (768, 768), (3072, 768), (768, 3072), (768,), (768,))],
 }
 RULE = Lars(lr=0.01, weight_decay=1e-4)
