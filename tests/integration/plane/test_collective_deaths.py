@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import itertools
 import random
 import threading
@@ -124,11 +123,8 @@ class Recording:
 
 def disconnect(port: object) -> None:
     """Close the connections of a worker, as the end of its process does."""
-    if isinstance(port, SurvivingPort) and port._group._gloo is not None:
+    if isinstance(port, SurvivingPort):
         port._group.abandon()
-        held, port._group._gloo = [port._group._gloo], None
-        ctypes.pythonapi.Py_DecRef(ctypes.py_object(held[0]))
-        threading.Thread(target=held.clear, daemon=True).start()  # it may wait for collectives that never end
 
 
 def draw_fates(draw: random.Random, errors: Sequence[type[BaseException]]) -> list[Fate]:
