@@ -30,10 +30,11 @@ def check_together(process: ProcessStep, peers: Peers, mesh: PeerMesh, part: Any
         try:
             together = _evaluate_together(process, peers, mesh, part, code)
         except UserError as error:
-            if mesh.stages > 1:
+            if isinstance(error.__cause__, InvalidWorkload):
                 raise
+            place, does, remedy = _explained(mesh)
             raise InvalidWorkload(
-                f"{plan.PLACE}: the model fails when its modules are split, and not as a whole: {error.__cause__}; {_PLAN_REMEDY}"
+                f"{place}: the model fails when {does}, and not as a whole: {error.__cause__}; {remedy}"
             ) from error
         if near(together, whole):
             return
@@ -42,10 +43,17 @@ def check_together(process: ProcessStep, peers: Peers, mesh: PeerMesh, part: Any
                 f"{plan.PLACE}: the split model computes a loss of {together:.6g} where the whole one has {whole:.6g}; "
                 + _PLAN_REMEDY
             )
+        place, _, remedy = _explained(mesh)
         raise InvalidWorkload(
-            f"{bounds.PLACE}: the stages compute a loss of {together:.6g} where the whole model has {whole:.6g}: "
-            + (_BOTH_REMEDY if mesh.tensor > 1 else _STAGES_REMEDY)
+            f"{place}: the stages compute a loss of {together:.6g} where the whole model has {whole:.6g}: {remedy}"
         )
+
+
+def _explained(mesh: PeerMesh) -> tuple[str, str, str]:
+    """Return the key of the job file, what it does to the model, and a remedy."""
+    if mesh.stages == 1:
+        return plan.PLACE, "its modules are split", _PLAN_REMEDY
+    return bounds.PLACE, "its blocks are shared out", _BOTH_REMEDY if mesh.tensor > 1 else _STAGES_REMEDY
 
 
 def _evaluate_together(process: ProcessStep, peers: Peers, mesh: PeerMesh, part: Any, code: UserCode) -> float:

@@ -5,6 +5,7 @@ import signal
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 import torch
 
@@ -78,6 +79,29 @@ def test_a_worker_may_be_killed_before_it_has_joined(roles: dict[str, Any], lab:
     go.touch()
     job = lab.ended(job)
     assert (job.status, job.attempt) == ("succeeded", 1)
+    assert job.progress.samples == job.progress.total_samples
+    _check_nothing_is_left(lab, job)
+
+
+@pytest.mark.more
+def test_workers_over_gloo_meet_when_redis_and_a_frozen_worker_go_on(lab: Lab, tmp_path: Path) -> None:
+    """One worker is killed while another one is frozen, and the data plane's Redis is away when the survivors would meet."""
+    go, roles = tmp_path / "go", BY_GLOO | {"worker": {"count": 3, "device": "cpu"}}
+    job = lab.submit("meets-late", args=slow_until(go, PAUSE), **(GOES_ON | {"roles": roles}))
+    lab.trains(job, 300)
+    [frozen] = lab.pids("worker-2")
+    with lab.frozen(psutil.Process(frozen), 3):
+        lab.kill("worker-1")
+        with lab.frozen(lab.program("valkey-server", "redis-plane"), 3):
+            pass
+    eventually(lambda: lab.process(job, "worker-1").incarnation == 1 or None, "the next incarnation")
+    go.touch()
+    job = lab.ended(job)
+    assert (job.status, job.attempt, job.retries_used) == ("succeeded", 1, 1)
+    assert lab.process(job, "worker-2").incarnation == 0
+    ledger = lab.ledger(job)
+    for rank in range(3):
+        assert ledger["pushed", rank] == ledger["applied", rank] > 0
     assert job.progress.samples == job.progress.total_samples
     _check_nothing_is_left(lab, job)
 

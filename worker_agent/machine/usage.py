@@ -14,6 +14,7 @@ from uuid import UUID
 import psutil
 import structlog
 
+from gradstream.group.private_memory import PrivateMemory
 from worker_agent.machine import gpus
 from worker_agent.processes import AgentProcess
 
@@ -77,6 +78,8 @@ class UsageMeter:
     def __init__(self) -> None:
         self._spent: dict[UUID, tuple[float, float]] = {}
         """Time of each process's last measurement, and its seconds of processor time then."""
+        self._private: dict[int, PrivateMemory] = {}
+        """By pid: of processes that have children, and of these."""
 
     def read(self, processes: Iterable[AgentProcess]) -> dict[UUID, Usage]:
         """Measure the processes that run."""
@@ -84,9 +87,12 @@ class UsageMeter:
         found: dict[UUID, Usage] = {}
         spent: dict[UUID, tuple[float, float]] = {}
         running = {process.pid: process.order for process in processes if process.state == "running" and process.pid is not None}
-        for pid, family in _families(list(running)).items():
+        families = _families(list(running))
+        sharing = [one.pid for family in families.values() if len(family) > 1 for one in family]
+        self._private = {pid: self._private.get(pid) or PrivateMemory(pid) for pid in sharing}
+        for pid, family in families.items():
             order = running[pid]
-            seconds, memory = _taken(family)
+            seconds, memory = self._taken(family)
             if memory == 0:
                 continue  # it has ended; its exit is about to be seen
             spent[order.id] = moment, seconds
@@ -99,6 +105,19 @@ class UsageMeter:
             return None
         before, spent = self._spent[id]
         return max(0.0, seconds - spent) / (moment - before)  # a child that ended takes its seconds along
+
+    def _taken(self, family: Iterable[psutil.Process]) -> tuple[float, int]:
+        """Return seconds of processor time so far and bytes of memory, of all together. A process that has just ended counts no
+        more. Memory that they share counts once, as much as the one holds that has most of it: libraries, the parameters of a
+        group, and all that a process had before it was forked."""
+        seconds, private, shared = 0.0, 0, 0
+        for one in family:
+            with suppress(psutil.Error), one.oneshot():
+                times, resident = one.cpu_times(), one.memory_info().rss
+                own = min(resident, self._private[one.pid].read()) if one.pid in self._private else resident
+                private, shared = private + own, max(shared, resident - own)
+                seconds += times.user + times.system
+        return seconds, private + shared
 
 
 def _families(pids: Sequence[int]) -> dict[int, list[psutil.Process]]:
@@ -113,16 +132,3 @@ def _families(pids: Sequence[int]) -> dict[int, list[psutil.Process]]:
         for one in family:  # grows meanwhile
             family += children[one.pid]
     return families
-
-
-def _taken(family: Iterable[psutil.Process]) -> tuple[float, int]:
-    """Seconds of processor time so far and bytes of memory, of all together; who has just ended counts no more. Memory that
-    they share, such as libraries and the parameters of a group, counts once: as much as the one holds that has most of it."""
-    seconds, private, shared = 0.0, 0, 0
-    for one in family:
-        with suppress(psutil.Error), one.oneshot():
-            times, held = one.cpu_times(), one.memory_info()
-            in_common = getattr(held, "shared", 0)
-            private, shared = private + held.rss - in_common, max(shared, in_common)
-            seconds += times.user + times.system
-    return seconds, private + shared

@@ -29,7 +29,7 @@ def load_given_weights(model: nn.Module, given: Any) -> None:
     from safetensors import SafetensorError, safe_open
 
     own = {plain_name(name): tensor for name, tensor in model.state_dict().items()}
-    found = dict[str, Path]()
+    found, first_names = dict[str, Path](), dict[tuple[int, torch.Size], str]()
     with torch.no_grad():
         for file in _files_of(given):
             try:
@@ -37,7 +37,12 @@ def load_given_weights(model: nn.Module, given: Any) -> None:
                     for name in opened.keys():  # noqa: SIM118 - it is no mapping
                         _check_name(name, file, own, found)
                         found[name] = file
-                        _copy(opened.get_tensor(name), own[name], name, file)
+                        tensor = opened.get_tensor(name)
+                        _check_kind(tensor, own[name], name, file)
+                        first = first_names.setdefault((own[name].data_ptr(), own[name].shape), name)
+                        if first != name:
+                            _check_tied(tensor, own[name], {first: found[first], name: file})
+                        own[name].copy_(tensor)
             except (OSError, SafetensorError) as error:
                 raise InvalidWorkload(f"weights(): {file} cannot be read as .safetensors: {error}") from error
     _check_complete(own, found)
@@ -90,7 +95,7 @@ def _check_name(name: str, file: Path, own: dict[str, Tensor], found: dict[str, 
         )
 
 
-def _copy(given: Tensor, own: Tensor, name: str, file: Path) -> None:
+def _check_kind(given: Tensor, own: Tensor, name: str, file: Path) -> None:
     if given.shape != own.shape:
         raise InvalidWorkload(
             f"weights(): {name} has the shape {tuple(given.shape)} in {file}, and {tuple(own.shape)} in the model; build the model "
@@ -101,7 +106,16 @@ def _copy(given: Tensor, own: Tensor, name: str, file: Path) -> None:
             f"weights(): {name} is {given.dtype} in {file}, and {own.dtype} in the model; only float16, bfloat16, float32 and "
             "float64 become one another, so convert it in the file or in model()"
         )
-    own.copy_(given)
+
+
+def _check_tied(given: Tensor, own: Tensor, places: dict[str, Path]) -> None:
+    """`own`: has the tensor of the first of these names."""
+    if not torch.equal(own, given.to(own.dtype)):
+        files = " and ".join(dict.fromkeys(map(str, places.values())))
+        raise InvalidWorkload(
+            f"weights(): {' and '.join(places)} are one parameter in the model, and differ in {files}; untie them in model(), or "
+            "leave one of them out of the files"
+        )
 
 
 def _check_complete(own: dict[str, Tensor], found: dict[str, Path]) -> None:
@@ -109,9 +123,10 @@ def _check_complete(own: dict[str, Tensor], found: dict[str, Path]) -> None:
     places = {own[name].data_ptr() for name in found if own[name].numel()}
     missing = [name for name, tensor in own.items() if name not in found and tensor.data_ptr() not in places]
     if missing:
-        files = ", ".join(str(file) for file in dict.fromkeys(found.values())) or "the files"
+        files = list(dict.fromkeys(str(file) for file in found.values()))
+        place = f"{files[0]} lacks" if len(files) == 1 else f"{', '.join(files) or 'the files'} lack"
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
         raise InvalidWorkload(
-            f"weights(): {files} lack the tensor {missing[0]} of shape {tuple(own[missing[0]].shape)}{more}; name the file that "
+            f"weights(): {place} the tensor {missing[0]} of shape {tuple(own[missing[0]].shape)}{more}; name the file that "
             "has it, or build a model without it"
         )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import struct
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any
@@ -21,8 +22,8 @@ from gradstream.process.order import PlaneAccess
 from gradstream.serverless.barrier import LOOK_INTERVAL
 from gradstream.serverless.collective.meeting import RedisStore, meet
 
-_CONNECT_TIMEOUT = timedelta(seconds=60)
-"""Time for connecting workers, all of which are there."""
+_CONNECT_TIMEOUT = timedelta(seconds=12)
+"""Time for connecting workers, all of which are there. Gloo waits five times as long for one that does not connect: 60 s."""
 _LONGEST_WAIT = timedelta(days=30)
 """Gloo's own bound of a wait for another worker, whose mini-batch may take as long. `look` ends the wait with the attempt."""
 END_TIMEOUT = 30.0
@@ -38,6 +39,47 @@ class GroupBroken(PlaneLost):
     """The connection to another worker broke."""
 
 
+class _Connecting(threading.Thread):
+    """Connects a worker with the others. Gloo would wait for one that is lost meanwhile, too: so it waits in a thread."""
+
+    def __init__(self, store: Callable[[Callable[[float], None]], RedisStore], address: str, rank: int, count: int) -> None:
+        """`store`: makes one by its `look`."""
+        super().__init__(name="connecting", daemon=True)
+        self._store, self._address, self._place = store(self._go_on), address, (rank, count)
+        self._found: list[Any] = []
+        self._error: Exception | None = None
+        self._is_given_up = threading.Event()
+
+    def run(self) -> None:
+        options = _Gloo._Options()
+        options._timeout = _CONNECT_TIMEOUT
+        options._devices = [_Gloo.create_device(hostname=self._address)]
+        try:
+            self._found.append(_Gloo(self._store, *self._place, options))
+        except Exception as error:
+            self._error = error
+
+    def take(self, look: Callable[[float], None]) -> Any:
+        """Return the process group. Raises: RuntimeError: gloo could not connect it; and all that `look` raises."""
+        began = time.monotonic()
+        self.start()
+        try:
+            self.join(LOOK_INTERVAL)
+            while self.is_alive():
+                look(time.monotonic() - began)
+                self.join(LOOK_INTERVAL)
+        except BaseException:
+            self._is_given_up.set()
+            raise
+        if self._error:
+            raise self._error
+        return self._found.pop()
+
+    def _go_on(self, waited: float) -> None:
+        if self._is_given_up.is_set():
+            raise PlaneLost("this worker waits for gloo's connections no more")
+
+
 class GlooGroup:
     """All workers call its methods in the same order. A method that waits raises what `look` raises, and GroupBroken when another
     worker is gone."""
@@ -48,43 +90,45 @@ class GlooGroup:
         access: PlaneAccess,
         j: str,
         rank: int,
-        count: int,
+        ranks: Sequence[int],
         look: Callable[[float], None],
         prefix: str = "",
         end_timeout: float = END_TIMEOUT,
     ) -> None:
-        """Wait until every worker is there. `access`: to the Redis with the attempt's log. `rank`: in this group. `look` and
-        `prefix`: see `RedisStore`. `end_timeout`: seconds for which a worker whose connection broke waits for the end of the
-        attempt, so that its cause is the one that counts.
+        """Wait until every worker is there. `access`: to the Redis with the attempt's log. `ranks`: the workers of this group, by
+        their ranks in the job; `rank`: this one. `look` and `prefix`: see `RedisStore`. `end_timeout`: seconds for which a worker
+        whose connection broke waits for the end of the attempt, so that its cause is the one that counts.
 
         Raises: UserError: the others cannot reach this machine, or this one them."""
-        self.rank, self.count, self._look, self._end_timeout = rank, count, look, end_timeout
+        self.rank, self.count = ranks.index(rank), len(ranks)
+        """Its place in this group, and the number of workers there."""
+        self._look, self._end_timeout = look, end_timeout
         self.nbytes = 0
         """Bytes of vectors and buffers that this worker has sent, as much as it has received."""
         self.seconds = 0.0
         """Seconds spent here, waiting for others included."""
-        self._gloo = self._connect(RedisStore(redis, j, look, prefix), access) if count > 1 else None
+        self._gloo: Any = None
+        """None: it has one worker, or is over."""
+        if self.count > 1:
+            self._gloo = self._connect(lambda look: RedisStore(redis, j, look, prefix), access, rank)
 
-    def _connect(self, store: RedisStore, access: PlaneAccess) -> Any:
-        address = meet(store, access, self.rank, self.count)
-        options = _Gloo._Options()
-        options._timeout = _CONNECT_TIMEOUT
-        options._devices = [_Gloo.create_device(hostname=address)]
+    def _connect(self, store: Callable[[Callable[[float], None]], RedisStore], access: PlaneAccess, rank: int) -> Any:
+        address = meet(store(self._look), access, self.rank, self.count)
         try:
-            gloo = _Gloo(store, self.rank, self.count, options)
+            gloo = _Connecting(store, address, self.rank, self.count).take(self._look)
         except RuntimeError as error:
             self._wait_for_end(self._end_timeout)
             raise UserError(
-                f"roles.server.collective: gloo could not connect worker {self.rank} at {address} with the others; let their "
-                f"machines connect to each other at any port, or set roles.server.count: 1 ({error})"
+                f"roles.server.collective: gloo could not connect worker {rank} at {address} with the others; let their machines "
+                f"connect to each other at any port, or set roles.server.count: 1 ({error})"
             ) from None
         gloo._set_default_timeout(_LONGEST_WAIT)
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(gloo))  # freed before `close`, it would wait for collectives that never end
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(gloo))  # freed here, it would wait for collectives that may never end
         return gloo
 
     def gather(self, message: bytes) -> list[bytes]:
         """Return the message of every worker, in rank order."""
-        if self._gloo is None:
+        if self.count == 1:
             return [message]
         space = _SHORT - _LENGTH.size
         rows = self._gather_rows(_LENGTH.pack(len(message)) + message[:space], _SHORT)
@@ -97,7 +141,7 @@ class GlooGroup:
         return found
 
     def _gather_rows(self, data: bytes, nbytes: int) -> list[bytes]:
-        assert self._gloo is not None
+        assert self._gloo is not None, "it is not over"
         mine = torch.frombuffer(bytearray(data.ljust(nbytes, b"\0")), dtype=torch.uint8)
         rows = [torch.empty_like(mine) for _ in range(self.count)]
         self._wait(self._gloo.allgather([rows], [mine]))
@@ -105,7 +149,7 @@ class GlooGroup:
 
     def begin_sum(self, x: Tensor) -> Work:
         """Begin to replace `x` by the sum over all workers, with the same bits for each. `finish` ends it."""
-        assert self._gloo is not None, "one worker has nothing to add"
+        assert self._gloo is not None, "it has others, and is not over"
         self.nbytes += 2 * x.nbytes * (self.count - 1) // self.count
         try:
             work: Work = self._gloo.allreduce([x])
@@ -118,7 +162,7 @@ class GlooGroup:
 
     def broadcast(self, x: Tensor, root: int) -> None:
         """Replace `x` by that of the worker `root`."""
-        if self._gloo is not None:
+        if self.count > 1:
             self._wait(self._gloo.broadcast(x, root))
             self.nbytes += x.nbytes
 
@@ -131,12 +175,14 @@ class GlooGroup:
         """Disconnect once every worker has come here."""
         if self._gloo is not None:
             self._wait(self._gloo.barrier(), end_timeout=0.0)
-            ctypes.pythonapi.Py_DecRef(ctypes.py_object(self._gloo))
+            self.abandon()
 
     def abandon(self) -> None:
-        """Use this group no more, though others may wait in it. Vectors that it has begun to change may change later."""
+        """Use this group no more, though others may wait in it. Vectors that it has begun to change may change later. It
+        disconnects when its collectives have ended, as those do whose other workers are gone or disconnect."""
         if self._gloo is not None:
-            self._gloo.abort()
+            held, self._gloo = [self._gloo], None
+            threading.Thread(target=_free, args=(held,), name="disconnecting", daemon=True).start()
 
     def _wait(self, work: Work, end_timeout: float | None = None) -> None:
         began = time.monotonic()
@@ -161,3 +207,9 @@ class GlooGroup:
         while (waited := time.monotonic() - began) < timeout:
             self._look(waited)
             time.sleep(LOOK_INTERVAL)
+
+
+def _free(held: list[Any]) -> None:
+    """Free the process group that `held` alone holds. Gloo waits for its collectives then."""
+    ctypes.pythonapi.Py_DecRef(ctypes.py_object(held[0]))
+    held.clear()

@@ -89,7 +89,7 @@ class CollectivePort(TurnPort):
 
     def _connect(self) -> GlooGroup:
         """Wait for all workers. Raises: as `__init__`."""
-        return GlooGroup(self._redis, self._routes.home, self._j, self._rank, self._count, self._look)
+        return GlooGroup(self._redis, self._routes.home, self._j, self._rank, range(self._count), self._look)
 
     def _copy(self, order: ProcessOrder, folder: Path) -> CopiedShard:
         return CopiedShard(order, folder, self._layout, self._vectors, self._destination)

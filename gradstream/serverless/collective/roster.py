@@ -51,6 +51,10 @@ class Roster(msgspec.Struct, frozen=True, array_like=True):
         return list(self.members)
 
     @property
+    def incarnations(self) -> dict[int, int]:
+        return {rank: one.incarnation for rank, one in self.members.items()}
+
+    @property
     def newest_turn(self) -> int:
         return max(one.turn for one in self.members.values())
 
@@ -106,7 +110,7 @@ class Meetings:
         """As worker 0, wait until each worker of the roster `before`, or of the job, has come or is lost. `left`: the last lost
         incarnation of each rank. `admits`: incarnations that were in no roster may come, too. Raises: what `look` raises."""
         self.come(number, turn)
-        known = {rank: one.incarnation for rank, one in before.members.items()} if before else {}
+        known = before.incarnations if before else {}
         ranks = set(known if before else range(self._count))
 
         def find() -> Roster | None:
@@ -128,7 +132,7 @@ class Meetings:
 
     def has_newcomers(self, roster: Roster, left: Mapping[int, int]) -> bool:
         """Return whether an incarnation waits that the roster lacks, and that is not lost."""
-        known = {rank: one.incarnation for rank, one in roster.members.items()}
+        known = roster.incarnations
         return any(one.incarnation > max(known.get(rank, ANY), left.get(rank, ANY)) for rank, one in self.present().items())
 
     def present(self) -> dict[int, Attendance]:

@@ -40,7 +40,7 @@ from gradstream.wire.transport.messages import Header
 log = logging.getLogger(__name__)
 
 _TRIES = 3
-"""Meetings in a row after which the workers of a roster could not connect: then their machines cannot."""
+"""Meetings in a row after which the same workers could not connect: then their machines cannot."""
 
 
 class SurvivingPort(CollectivePort):
@@ -61,7 +61,7 @@ class SurvivingPort(CollectivePort):
         self._is_in_group = self._is_over = False
         """The group of the roster is whole, as far as this worker knows; the job is over, and others take no turns any more."""
         self._failed = 0
-        """Groups in a row that could not connect."""
+        """Groups of these workers in a row that could not connect."""
         self._left: dict[int, int] = {}
         """The last incarnation of each rank that is lost, as far as worker 0 has read the log."""
         self._kept_outside: list[bytes] = []
@@ -74,7 +74,7 @@ class SurvivingPort(CollectivePort):
         self._meetings = Meetings(self._redis, self._j, self._rank, order.incarnation, self._count, self._look)
 
     def _connect(self) -> GlooGroup:
-        return GlooGroup(self._redis, self._routes.home, self._j, 0, 1, self._look)
+        return GlooGroup(self._redis, self._routes.home, self._j, self._rank, [self._rank], self._look)
 
     def _copy(self, order: ProcessOrder, folder: Path) -> CopiedShard:
         """A newcomer gets the whole shard from another worker."""
@@ -108,11 +108,12 @@ class SurvivingPort(CollectivePort):
         if roster is None:
             self._is_over = True
             return None
+        if self._roster and roster.incarnations != self._roster.incarnations:
+            self._failed = 0  # a loss explains the last one
         self._roster, self._is_in_group = roster, True
-        at, prefix = roster.ranks.index(self._rank), f"{roster.number}/"
-        given = self._redis, self._routes.home, self._j, at, len(roster.members), self._look
+        given = self._redis, self._routes.home, self._j, self._rank, roster.ranks, self._look
         try:
-            group = GlooGroup(*given, prefix=prefix, end_timeout=0.0)
+            group = GlooGroup(*given, prefix=f"{roster.number}/", end_timeout=0.0)
         except UserError as error:
             self._failed += 1
             if self._failed == _TRIES:
@@ -155,7 +156,7 @@ class SurvivingPort(CollectivePort):
         if not (self._roster and self._is_in_group):
             return
         left = self._find_left()
-        if any(left.get(rank, ANY) >= one.incarnation for rank, one in self._roster.members.items()):
+        if any(left.get(rank, ANY) >= incarnation for rank, incarnation in self._roster.incarnations.items()):
             raise GroupBroken("a worker is lost")
         if self._meetings.is_there(f"broken-{self._roster.number}"):
             raise GroupBroken("another worker is cut off")

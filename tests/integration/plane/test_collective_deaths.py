@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import ctypes
 import itertools
+import math
 import random
 import threading
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from gradstream.center.entries import Entry, Init, Output, Payload, Push
+from gradstream.center.entries import Buffers, Entry, Init, Output, Payload, Push
 from gradstream.center.shard import Shard
 from gradstream.serverless.collective.group import GlooGroup, GroupBroken
 from gradstream.serverless.collective.handover import Handover
@@ -22,6 +22,7 @@ from gradstream.serverless.collective.surviving_port import SurvivingPort
 from gradstream.shard_server.hosted_shard import HostedShard
 from gradstream.sim.toys import job
 from gradstream.spec import JobSpec
+from gradstream.strategies.fedprox import FedProx
 from gradstream.train.problem import Gradient
 from gradstream.train.replica import Replica
 from gradstream.wire import plane
@@ -31,21 +32,28 @@ from tests.integration.plane.test_overlap import Gathering, small_buckets
 
 __all__ = ["small_buckets"]
 WORKERS, STEPS = 3, 8
-STATES = 200
-"""States that a worker passes in such a job, about: more than a start and `STEPS` rounds have."""
+STATES = 20
+"""States that a worker passes in a start and in each round, about."""
 
 
 class Precise(Gathering):
-    """The noise of a mini-batch depends on its number only, so that another incarnation draws the same. Buckets go ahead."""
+    """The noise of a mini-batch depends on its number only, so that another incarnation draws the same. Buckets go ahead. The
+    buffers are those of the last mini-batch."""
 
     def __init__(self, spec: JobSpec, rank: int) -> None:
         super().__init__(spec, rank)
         self.theta, self._curvature, self._slope = self.theta.double(), self._curvature.double(), self._slope.double()
-        self._rank = rank
+        self._rank, self.per_epoch = rank, 2
+        self._statistics = Buffers(torch.zeros(3, dtype=torch.float64), torch.zeros(1, dtype=torch.int64))
 
     def gradient(self, position: int) -> Gradient:
         self._generator.manual_seed(1000 * position + self._rank)
+        floats = torch.tensor([position, self._rank, 0.1 * position * self._rank], dtype=torch.float64)
+        self._statistics = Buffers(floats, torch.tensor([position + 1]))
         return super().gradient(position)
+
+    def buffers(self) -> Buffers:
+        return self._statistics
 
 
 class Fate(NamedTuple):
@@ -116,23 +124,32 @@ class Recording:
             return None
         problem = Precise(spec, entry.rank)
         if isinstance(entry, Init):
-            return Payload(problem.theta)
-        problem.theta = centers[entry.base]
+            return Payload(problem.theta, problem.buffers())
         assert isinstance(entry.position, int)
-        return Payload(problem.gradient(entry.position - 1).g)
+        positions = range(entry.position - entry.steps, entry.position)
+        return Payload(pushed(spec, problem, centers[entry.base], positions), problem.buffers())
+
+
+def pushed(spec: JobSpec, problem: Precise, center: Tensor, positions: range) -> Tensor:
+    """Return the push of a worker that begins at this center."""
+    strategy, x = spec.strategy, center.clone()
+    for position in positions:
+        problem.theta = x
+        g = problem.gradient(position).g
+        if strategy.name == "sync":
+            return g
+        x = x - strategy.lr * (g + strategy.mu * (x - center) if isinstance(strategy, FedProx) else g)
+    return (center - x) / (len(positions) if strategy.name == "adag" else 1)
 
 
 def disconnect(port: object) -> None:
     """Close the connections of a worker, as the end of its process does."""
-    if isinstance(port, SurvivingPort) and port._group._gloo is not None:
+    if isinstance(port, SurvivingPort):
         port._group.abandon()
-        held, port._group._gloo = [port._group._gloo], None
-        ctypes.pythonapi.Py_DecRef(ctypes.py_object(held[0]))
-        threading.Thread(target=held.clear, daemon=True).start()  # it may wait for collectives that never end
 
 
-def draw_fates(draw: random.Random, errors: Sequence[type[BaseException]]) -> list[Fate]:
-    return [Fate(draw.randrange(STATES), draw.choice(errors)) for _ in range(draw.randrange(3))]
+def draw_fates(draw: random.Random, states: int, errors: Sequence[type[BaseException]]) -> list[Fate]:
+    return [Fate(draw.randrange(states), draw.choice(errors)) for _ in range(draw.randrange(3))]
 
 
 @pytest.mark.few(8)
@@ -140,12 +157,37 @@ def draw_fates(draw: random.Random, errors: Sequence[type[BaseException]]) -> li
 def test_a_loss_in_any_state_leaves_whole_rounds(
     seed: int, cluster: Callable[..., Cluster], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    lose_workers({"strategy": {"name": "sync", "lr": 0.05}, "optimizer": {"name": "adam"}}, seed, cluster, monkeypatch)
+
+
+WINDOWS: dict[str, dict[str, Any]] = {
+    "adag": {"strategy": {"name": "adag", "lr": 0.05, "window": 3}, "gate": "bsp"},
+    "local_sgd": {"strategy": {"name": "local_sgd", "lr": 0.05, "window": 3}},
+    "diloco": {"strategy": {"name": "diloco", "lr": 0.05, "window": 3}},
+    "fedavg": {"strategy": {"name": "fedavg", "lr": 0.05}},
+    "fedprox": {"strategy": {"name": "fedprox", "lr": 0.05, "mu": 0.1}},
+}
+
+
+@pytest.mark.few(3)
+@pytest.mark.parametrize("seed", range(100, 108))
+@pytest.mark.parametrize("name", WINDOWS)
+def test_windows_of_local_steps_are_whole_after_losses(
+    name: str, seed: int, cluster: Callable[..., Cluster], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lose_workers(WINDOWS[name], seed, cluster, monkeypatch)
+
+
+def lose_workers(case: dict[str, Any], seed: int, cluster: Callable[..., Cluster], monkeypatch: pytest.MonkeyPatch) -> None:
     draw = random.Random(seed)
-    more: dict[str, Any] = {"optimizer": {"name": "adam"}, "on_worker_loss": "continue"}
-    spec = job({"name": "sync", "lr": 0.05}, workers=WORKERS, shards=1, steps=STEPS, **more)
+    more = {key: value for key, value in case.items() if key != "strategy"}
+    spec = job(case["strategy"], workers=WORKERS, shards=1, steps=STEPS, on_worker_loss="continue", **more)
     attempt = cluster(spec, Precise, gloo=True)
     fates, recording = Fates(monkeypatch), Recording(monkeypatch)
-    plans = {0: draw_fates(draw, [GroupBroken])} | {rank: draw_fates(draw, [Killed, GroupBroken]) for rank in range(1, WORKERS)}
+    pushes = math.ceil(STEPS / (spec.strategy.steps_per_push(epoch=2) or 1))
+    states = (2 + pushes) * STATES
+    plans = {0: draw_fates(draw, states, [GroupBroken])}
+    plans |= {rank: draw_fates(draw, states, [Killed, GroupBroken]) for rank in range(1, WORKERS)}
     closes = draw.random() < 0.5
 
     def live(rank: int) -> None:
@@ -172,14 +214,24 @@ def test_a_loss_in_any_state_leaves_whole_rounds(
     center = attempt.finish()
     shard = attempt.ports[0].shard
     accounts = {rank: (account.pushed, account.applied, account.dropped) for rank, account in shard.ledger.accounts.items()}
-    assert accounts == {rank: (STEPS, STEPS, 0) for rank in range(WORKERS)}, "each mini-batch counts once"
+    assert accounts == {rank: (pushes, pushes, 0) for rank in range(WORKERS)}, "each mini-batch counts once"
     replayed = recording.replay(spec)
     assert replayed.center is not None
     assert replayed.ledger.accounts == shard.ledger.accounts
     torch.testing.assert_close(center, replayed.center.theta, rtol=1e-9, atol=1e-9)
+    assert buffers_of(shard)[1] > 0
+    assert buffers_of(shard) == pytest.approx(buffers_of(replayed))
     for rank in range(1, WORKERS):
         port = attempt.ports[rank]
         assert isinstance(port, SurvivingPort)
         if port.shard.ended:
             assert port.shard.center is not None
             assert torch.equal(port.shard.center.theta, center), "all workers hold the same bits"
+            assert buffers_of(port.shard) == buffers_of(shard)
+
+
+def buffers_of(shard: Shard) -> list[float]:
+    assert shard.center is not None
+    assert shard.center.buffers is not None
+    floats, ints = shard.center.buffers.value()
+    return [*floats.tolist(), *ints.tolist()]

@@ -11,9 +11,11 @@ import torch
 
 from gradstream.errors import PlaneLost
 from gradstream.process.order import Resume
+from gradstream.serverless.collective.group import _Connecting
+from gradstream.serverless.collective.roster import Meetings
 from gradstream.train.replica import Replica
 from gradstream.wire import plane
-from tests.integration.plane.cluster import Cluster
+from tests.integration.plane.cluster import Cluster, Killed
 from tests.integration.plane.test_collective import ALLOWED, Uneven, run_with_a_checkpoint, spec_of
 from tests.integration.plane.test_serverless import CASES
 from tests.support import TIMEOUT, eventually
@@ -60,5 +62,42 @@ def test_a_superseded_worker_that_still_lives_ends(cluster: Callable[..., Cluste
         thread.join(TIMEOUT)
     assert [type(error) for error in attempt.errors] == [PlaneLost]
     assert "worker 2.0 counts as lost" in str(attempt.errors[0])
+    accounts = plane.ledger(attempt.admin, attempt.j)
+    assert [(accounts[rank].applied, accounts[rank].dropped) for rank in range(3)] == [(13, 0)] * 3
+
+
+def test_workers_whose_connection_failed_as_others_were_lost_go_on(
+    cluster: Callable[..., Cluster], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Worker 2 is killed three times in a row while gloo connects it, and gloo tells the others that their connections failed."""
+    attempt = cluster(spec_of(CASES["sync"] | {"on_worker_loss": "continue"}, 3), Uneven, gloo=True)
+    incarnation, take, come = 0, _Connecting.take, Meetings.come
+
+    def live() -> None:
+        nonlocal incarnation
+        while True:
+            try:
+                return attempt.work(2, incarnation)
+            except Killed:
+                incarnation += 1
+
+    def come_and_report(meetings: Meetings, number: int, turn: int) -> None:
+        """The log calls an incarnation lost when the next one is there, so no meeting takes place without worker 2."""
+        come(meetings, number, turn)
+        if meetings._rank == 2 and meetings._incarnation:
+            plane.post_leave(attempt.admin, attempt.j, 2, meetings._incarnation - 1)
+
+    def take_or_fail(connecting: _Connecting, look: Callable[[float], None]) -> object:
+        if incarnation < 3:
+            raise Killed if threading.current_thread() is doomed else RuntimeError("Connection refused")
+        return take(connecting, look)
+
+    monkeypatch.setattr(_Connecting, "take", take_or_fail)
+    monkeypatch.setattr(Meetings, "come", come_and_report)
+    doomed = attempt.thread(live)
+    for rank in range(2):
+        attempt.thread(attempt.work, rank)
+    attempt.finish()
+    assert incarnation == 3
     accounts = plane.ledger(attempt.admin, attempt.j)
     assert [(accounts[rank].applied, accounts[rank].dropped) for rank in range(3)] == [(13, 0)] * 3

@@ -40,6 +40,18 @@ time.sleep(60)
 """A process and two children with the same 80 MB, of which all have touched each page."""
 
 
+FORKED = """
+import os, time
+memory = bytearray(b"x") * 80_000_000
+for _ in range(2):
+    if os.fork() == 0:
+        time.sleep(60)
+os.write(1, b"done")
+time.sleep(60)
+"""
+"""A process and two children that were forked when it had 80 MB."""
+
+
 @pytest.fixture
 def busy(tmp_path: Path) -> Iterator[AgentProcess]:
     """A process whose child computes and holds 80 MB."""
@@ -64,8 +76,9 @@ def test_children_count_and_processor_time_is_a_mean_between_two_looks(busy: Age
     assert (found.gpu, found.gpu_memory) == (None, None)
 
 
-def test_memory_that_processes_share_counts_once(tmp_path: Path) -> None:
-    with subprocess.Popen([sys.executable, "-c", SHARING], stdout=subprocess.PIPE, start_new_session=True) as popen:
+@pytest.mark.parametrize("program", [SHARING, FORKED], ids=["mapped", "forked"])
+def test_memory_that_processes_share_counts_once(program: str, tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, start_new_session=True) as popen:
         assert popen.stdout is not None
         popen.stdout.read(4)
         try:

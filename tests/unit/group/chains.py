@@ -84,6 +84,19 @@ class Within(nn.Module):
         return y.tanh()
 
 
+class Skips(nn.Module):
+    """Its last block also gets what the first one gives, as in a U-Net. The widths differ."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.levels = nn.ModuleList([nn.Linear(64, 4), nn.Linear(4, 40), nn.Linear(40, 12), nn.Linear(16, 3)])
+
+    def forward(self, x: Tensor) -> Tensor:
+        first = self.levels[0](x.flatten(1))
+        last = self.levels[2](self.levels[1](first))
+        return self.levels[3](torch.cat([first, last], 1))  # type: ignore[no-any-return]
+
+
 class Scripts(Workload):
     blocks_: int = 4
     doing: str = ""
@@ -101,6 +114,8 @@ class Scripts(Workload):
             return nn.Sequential(*layers, nn.Linear(64, 3))
         if self.doing == "objects":
             return Opened()
+        if self.doing == "skips":
+            return Skips()
         if self.doing == "within":
             return nn.Sequential(nn.Flatten(), Within(), Within(), nn.Linear(64, 3))
         if self.doing == "rectified":
@@ -109,7 +124,7 @@ class Scripts(Workload):
 
     def dataset(self, split: Split) -> TensorDataset:
         generator = torch.Generator().manual_seed(1)
-        if self.doing in ("images", "rectified", "within"):
+        if self.doing in ("images", "rectified", "skips", "within"):
             return TensorDataset(torch.randn(EXAMPLES, 1, 8, 8, generator=generator), torch.arange(EXAMPLES) % 3)
         x = torch.randint(WORDS, (EXAMPLES, 5), generator=generator)
         return TensorDataset(x, (x + 1) % WORDS)

@@ -39,9 +39,9 @@ def test_own_pages_count_and_shared_ones_do_not() -> None:
 
 def test_looks_rest_in_between_and_a_child_looks_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     memory = PrivateMemory()
-    monkeypatch.setattr(private_memory, "private_bytes", lambda: os.getpid())
+    monkeypatch.setattr(private_memory, "private_bytes", lambda of: os.getpid())
     assert memory.read() == os.getpid()
-    monkeypatch.setattr(private_memory, "private_bytes", lambda: -os.getpid())
+    monkeypatch.setattr(private_memory, "private_bytes", lambda of: -os.getpid())
     assert memory.read() == os.getpid(), "not yet"
     assert in_child(memory.read) < 0
     monkeypatch.setattr(private_memory.time, "monotonic", lambda: memory._next)

@@ -121,6 +121,8 @@ def test_a_first_layer_of_a_stage_may_compute_in_place(grouped: GroupProblems) -
     [
         ("objects", "a block gives a Given, of which a stage cannot send the gradient"),
         ("goes around", "something goes around its blocks"),
+        ("skips", "roles.worker.group.stages: the model fails when its blocks are shared out, and not as a whole: mat1 and mat2"),
+        ("skips", "something goes around its blocks; override blocks(model) in the workload, or remove stages"),
         ("backwards", "the model called block 0 where block 4 of 4 was due"),
         ("twice", "the model called block 0 where block 4 of 4 was due"),
     ],

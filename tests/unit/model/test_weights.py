@@ -108,6 +108,8 @@ def test_a_file_an_index_a_folder_and_a_list_give_the_same_model(tmp_path: Path)
         state = model.state_dict()
         assert all(torch.equal(state[name], tensor) for name, tensor in wanted.items())
         assert torch.equal(state["tied.weight"], wanted["head.weight"])
+    twice = written(tmp_path / "twice.safetensors", wanted | {"tied.weight": wanted["head.weight"].clone()})
+    assert torch.equal(UserCode(spec(twice)).model().state_dict()["tied.weight"], wanted["head.weight"])
 
 
 def test_workers_evaluator_and_run_local_begin_with_them(tmp_path: Path) -> None:
@@ -140,11 +142,15 @@ def test_start_from_goes_first_and_a_field_of_this_name_is_none_of_ours(tmp_path
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"first.weight": None}, r"f\.safetensors lack the tensor first\.weight of shape \(4, 3\); name the file"),
-        ({"head.weight": None}, r"lack the tensor head\.weight of shape \(2, 4\) and 1 more; name the file"),
+        ({"first.weight": None}, r"f\.safetensors lacks the tensor first\.weight of shape \(4, 3\); name the file"),
+        ({"head.weight": None}, r"lacks the tensor head\.weight of shape \(2, 4\) and 1 more; name the file"),
         ({"first.weights": torch.ones(1)}, r"f\.safetensors has the tensor first\.weights.*did you mean first\.weight\?.*leave it"),
         ({"first.bias": torch.ones(5)}, r"first\.bias has the shape \(5,\) in .*f\.safetensors, and \(4,\) in the model; build"),
         ({"first.bias": torch.ones(4).long()}, r"first\.bias is torch\.int64 in .*f\.safetensors, and torch\.float32 in the model"),
+        (
+            {"tied.weight": torch.ones(2, 4)},
+            r"^weights\(\): head\.weight and tied\.weight are one .*, and differ in .*f\.safet.*; untie",
+        ),
         ({"norm.num_batches_tracked": torch.tensor(1.5)}, r"is torch\.float32 in .*, and torch\.int64 in the model; only float16"),
     ],
 )
