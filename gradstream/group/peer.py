@@ -184,9 +184,14 @@ def serve(peer: PeerName, problem: PeerProblem, spec: JobSpec, pipe: Connection,
     begin()
     name_process(f"{peer.label}/{problem.name_of(peer.number)}", spec.name)
     torch.set_num_threads(spec.roles.worker.threads)
+    try:
+        problem.become(peer.number)
+    except UserError as error:
+        tensor_pipe.receive(pipe)  # the lead raises the error where it expects an answer
+        send_failure(pipe, error, problem.name_of(peer.number))
+        return
     if stream := problem.stream_of(peer.number):  # else this process goes on with a copy of the lead's
         randomness.seed(seed_of(spec.seed, f"peer {stream} of worker", peer.rank))
-    problem.become(peer.number)
     with _watched(peer, problem, spec):
         while True:
             try:

@@ -64,9 +64,10 @@ class GroupProblem(ModelProblem):
         spec: JobSpec,
         rows: object | None = None,
         machine: int = 0,
+        devices: Sequence[torch.device] = (),
     ) -> None:
-        """`machine`: number of this one among those of the group. Raises: UserError; InvalidWorkload: a group cannot train this
-        model."""
+        """`machine`: number of this one among those of the group. `devices`: of its processes here, see `GroupModel`.
+        Raises: UserError; InvalidWorkload: a group cannot train this model."""
         if rows is not None:
             raise InvalidWorkload(
                 "roles.worker.group: the model has embedding tables, whose rows one process of a worker looks up; remove group and "
@@ -76,7 +77,7 @@ class GroupProblem(ModelProblem):
         assert flat.is_inherited, "peers see theta: the model was made with shared_vector"
         group = spec.roles.worker.group
         self._machines, self._mesh = group.machines, PeerMesh.of(group.on_one_machine)
-        self._model = GroupModel(code, flat, self._mesh, machine * self._mesh.replicate)
+        self._model = GroupModel(code, flat, self._mesh, machine * self._mesh.replicate, devices)
         self._sum = GradientSum(flat, self._mesh, self._model.memory, self._model.homes)
         self._peers: Peers | None = None
         self._checked = self._mesh.stages == self._mesh.tensor == 1
@@ -97,6 +98,8 @@ class GroupProblem(ModelProblem):
         if not self._mesh.only_replicates:
             self._flat.gradient = self._model.memory.sums[0]
         torch.set_num_threads(spec.roles.worker.threads)
+        if self._flat.computes_on.type != "cpu":
+            self.on_core = None
 
     def join_machines(self, pipes: Sequence[Connection]) -> None:
         """Compute with the processes of the other machines, too. `pipes`: to a `MachineProblem` on each, in their order."""

@@ -47,11 +47,13 @@ def small_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(buckets, "_WAITING", 1)
 
 
-def make_group(spec: JobSpec, rank: int, folder: Path | None = None) -> GroupProblem:
-    """Return the problem of a worker that is a group. `folder`: see `Peers`. It must be closed."""
+def make_group(spec: JobSpec, rank: int, folder: Path | None = None, device: torch.device | None = None) -> GroupProblem:
+    """Return the problem of a worker that is a group. `folder`: see `Peers`. `device`: all processes copy theta there. It must be
+    closed."""
     code = UserCode(spec)
     batches = Batches(code.dataset("train"), spec, rank, code.batching)
-    problem = GroupProblem(code, FlatModel(code.model(), CPU, make_theta=shared_vector), batches, spec)
+    devices = [device] * spec.roles.worker.group.on_one_machine.peers if device else []
+    problem = GroupProblem(code, FlatModel(code.model(), CPU, make_theta=shared_vector), batches, spec, devices=devices)
     problem.start_peers(spec, f"worker-{rank}", rank, folder)
     return problem
 
@@ -63,6 +65,21 @@ def grouped() -> Iterator[GroupProblems]:
 
     def make(spec: JobSpec, rank: int) -> GroupProblem:
         made.append(make_group(spec, rank))
+        return made[-1]
+
+    yield make
+    for problem in made:
+        problem.close()
+
+
+@pytest.fixture
+def copied() -> Iterator[GroupProblems]:
+    """As `grouped`, of processes that copy theta to a device. Here that is the CPU, so all goes the way that it goes to a GPU and
+    back."""
+    made: list[GroupProblem] = []
+
+    def make(spec: JobSpec, rank: int) -> GroupProblem:
+        made.append(make_group(spec, rank, device=CPU))
         return made[-1]
 
     yield make
