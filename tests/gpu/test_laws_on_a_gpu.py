@@ -81,7 +81,7 @@ class OnTheGpu(LocalAttempt):
     def order(self, role: Any, rank: int, incarnation: int) -> Any:
         order = super().order(role, rank, incarnation)
         on_cpu = role == "server" and self.spec.roles.server.device == "cpu"
-        return order.model_copy(update={"gpu": None if on_cpu else 0})
+        return order.model_copy(update={"gpus": [] if on_cpu else [0]})
 
 
 @pytest.mark.parametrize("strategy", [{"name": "sync", "lr": 0.1}, {"name": "async", "lr": 0.1}])
