@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import torch
+from torch import Tensor
 
 from gradstream.errors import InvalidWorkload
 from gradstream.group.fsdp.buckets import BucketChain, buckets_of, buckets_of_members
@@ -64,9 +65,10 @@ class GroupModel:
         self.to_host: ToHost | None = None
         """Brings gradients of this process to the host's memory; None: they are there."""
 
-    def take_device(self, place: PeerPlace, seed: int) -> None:
+    def take_device(self, place: PeerPlace, slots: Sequence[Tensor], seed: int) -> None:
         """Compute on the device of the process at this place from now on. This comes after the fork, which no CUDA survives.
-        `seed`: of random numbers there. Raises: UserError: the workload has used CUDA before."""
+        `slots`: those that it writes in an exchange. `seed`: of random numbers there. Raises: UserError: the workload has used
+        CUDA before."""
         if self._devices:
             with blaming("model()"):
                 check_fork()
@@ -76,7 +78,7 @@ class GroupModel:
             self.flat.compute_on(device, elsewhere)
             self.to_host = ToHost(device)
             if device.type == "cuda":
-                register_memory([self.memory.theta, self.memory.sums[place.replicate]])
+                register_memory([self.memory.theta, self.memory.sums[place.replicate], *slots])
 
 
 def check_fork() -> None:
@@ -92,7 +94,7 @@ def become(model: GroupModel, pipes: GroupPipes, place: PeerPlace, seed: int, wa
     """Become the process at this place. `seed`: the same in all, for the micro-batches of stages."""
     mesh, flat, ends = model.mesh, model.flat, pipes.become(place)
     places = model.memory.places_at(place)
-    model.take_device(place, seed)
+    model.take_device(place, ends.slots.slots[place.tensor] if ends.slots else [], seed)
     exchange = PeerExchange(ends.slots, place.tensor, waits.wait_for) if ends.slots else None
     # layers are split before stages change the blocks: a block may itself be a split layer
     split = SplitModel(flat, model.planned, exchange) if exchange else None

@@ -239,7 +239,8 @@ class GroupProblem(ModelProblem):
         super().load(state)
         if self.scale and "loss_scale" in state:
             self.scale.load(state["loss_scale"])
-        own, others = {"rng": state["rng"], "buffers": state["buffers"]}, state.get("peers", ())
+        own = {key: state[key] for key in ("rng", "cuda_rng", "buffers") if key in state}
+        others = state.get("peers", ())
         states = [own, *(without_buffers(others) if self._mesh.stages > 1 else others)]
         self._load_others(states)
         for number in self._others.on_other_machines:

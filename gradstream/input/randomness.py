@@ -20,10 +20,11 @@ _of_torch = [torch.default_generator]
 
 
 def use(device: torch.device, seed: int) -> None:
-    """Take the generator of this device from now on, from this seed, if it is a GPU. This initializes CUDA."""
+    """Take the generator of this device from now on, from this seed, if it is a GPU. It becomes the current one."""
     if device.type == "cuda":
         torch.cuda.init()  # type: ignore[no-untyped-call]
-        _of_torch[1:] = [torch.cuda.default_generators[torch.cuda.current_device() if device.index is None else device.index]]
+        torch.cuda.set_device(device)
+        _of_torch[1:] = [torch.cuda.default_generators[torch.cuda.current_device()]]
         _of_torch[1].manual_seed(seed)
 
 

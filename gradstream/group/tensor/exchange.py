@@ -68,7 +68,7 @@ class PeerExchange:
     def sum(self, x: Tensor) -> Tensor:
         """Return the sum over all processes, the same bits in each: in their order, and in float32 at least."""
         flat = x.contiguous().view(-1)
-        total, step = torch.empty_like(flat, device="cpu"), SLOT_BYTES // x.element_size()
+        total, step = torch.empty_like(flat, device="cpu", pin_memory=x.is_cuda), SLOT_BYTES // x.element_size()
         for own, out in zip(torch.split(flat, step), torch.split(total, step), strict=True):
             parts = self._swap(own, [len(own)] * self.count, _SUM, len(own))
             if x.element_size() < 4:
@@ -82,7 +82,7 @@ class PeerExchange:
     def gather(self, columns: Tensor, widths: Sequence[int]) -> Tensor:
         """Return the columns of all processes side by side, shape (..., sum(widths)). `columns`: shape (..., own width)."""
         rows, widest = prod(columns.shape[:-1]), max(widths)
-        whole = columns.new_empty((rows, sum(widths)), device="cpu")
+        whole = columns.new_empty((rows, sum(widths)), device="cpu", pin_memory=columns.is_cuda)
         own, places = columns.reshape(rows, columns.shape[-1]), torch.split(whole, list(widths), 1)
         across = min(widest, SLOT_BYTES // columns.element_size())
         down = max(1, SLOT_BYTES // (across * columns.element_size()))
