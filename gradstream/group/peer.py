@@ -22,7 +22,7 @@ from gradstream.center.entries import Buffers
 from gradstream.group.fsdp.optimizer import OptimizerPart
 from gradstream.group.kinds import GroupModel, PeerWaits, become
 from gradstream.group.pipes import GroupPipes
-from gradstream.group.private_memory import PrivateMemory
+from gradstream.group.private_memory import PrivateMemory, gpu_bytes
 from gradstream.group.requests import (
     Check,
     LoadBuffers,
@@ -130,7 +130,7 @@ class PeerProblem(ModelProblem):
 
     def _take_use(self) -> PeerUse:
         computed, self._computed = self._computed, 0.0
-        return PeerUse(computed, time.process_time(), self._memory_taken.read())
+        return PeerUse(computed, time.process_time(), self._memory_taken.read(), gpu_bytes(self._flat.computes_on))
 
     def answer(self, request: PeerRequest) -> Any:
         """Do what the lead asks. Raises: UserError."""

@@ -1,4 +1,4 @@
-"""The memory that a process has for itself: pages that it shares with others, as after a fork, do not count."""
+"""The memory that a process has for itself: pages that it shares with others, as after a fork, do not count. And its GPU's."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import psutil
+import torch
 
 _SMAPS = Path("/proc/self/smaps_rollup")
 _PRIVATE = re.compile(r"^Private_(?:Clean|Dirty): +(\d+) kB", re.MULTILINE)
@@ -40,3 +41,8 @@ def private_bytes() -> int:
     except OSError:
         held = psutil.Process().memory_info()
         return int(held.rss - getattr(held, "shared", 0))
+
+
+def gpu_bytes(device: torch.device) -> int:
+    """Return the largest number of bytes that torch has given this process on its GPU so far; 0: the device is none."""
+    return torch.cuda.max_memory_allocated(device) if device.type == "cuda" else 0

@@ -22,6 +22,7 @@ from gradstream.group.mesh import PeerMesh, share_out, shares_of
 from gradstream.group.peer import PeerProblem
 from gradstream.group.peers import Peers
 from gradstream.group.pipes import GroupPipes
+from gradstream.group.private_memory import gpu_bytes
 from gradstream.group.requests import (
     LoadBuffers,
     LoadState,
@@ -105,6 +106,11 @@ class GroupProblem(ModelProblem):
         """Compute with the processes of the other machines, too. `pipes`: to a `MachineProblem` on each, in their order."""
         for machine, pipe in enumerate(pipes, 1):
             self._others.join(machine * self._others.count, pipe)
+
+    @property
+    def gpu_memory(self) -> int:
+        """Bytes of the lead's GPU, at most so far; 0: it computes on the CPU."""
+        return gpu_bytes(self._flat.computes_on)
 
     @property
     def waits_for_peers(self) -> bool:
