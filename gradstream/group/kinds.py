@@ -50,6 +50,7 @@ class GroupModel:
         """`mesh`: of the processes on this machine. `first_replicate`: number of their first replicate in the whole group.
         `devices`: of each process, which copies theta there; empty: they compute in the memory that they share.
         Raises: UserError, InvalidWorkload: a group cannot train this model."""
+        assert len(devices) in (0, len(mesh.places())), "an order names a GPU for each process"
         self.flat, self.mesh, self.first_replicate, self._devices = flat, mesh, first_replicate, devices
         self.first_peer = mesh.number_of(PeerPlace(first_replicate, 0, 0, 0))
         """Number of the first process here in the whole group."""

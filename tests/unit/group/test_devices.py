@@ -106,6 +106,12 @@ def test_a_loss_over_the_blocks_of_other_stages_is_refused(copied: GroupProblems
     assert "the stages compute a loss of" in str(raised.value.__cause__)
 
 
+@pytest.mark.parametrize(("device", "takes"), [("cuda", "cuda"), ("cpu", "cpu"), ("auto", "cpu")])
+def test_a_group_takes_gpus_that_its_job_names(device: str, takes: str) -> None:
+    spec = split({"kind": "mlp"}, 1, roles={"worker": {"group": {"tensor": 2}, "device": device}})
+    assert spec.roles.worker.effective_device == takes
+
+
 # ---- the copy itself --------------------------------------------------------------------------------------------------------
 
 
