@@ -68,15 +68,15 @@ class GroupModel:
 
     def take_device(self, place: PeerPlace, slots: Sequence[Tensor], seed: int) -> None:
         """Compute on the device of the process at this place from now on. This comes after the fork, which no CUDA survives.
-        `slots`: those that it writes in an exchange. `seed`: of random numbers there. Raises: UserError: the workload has used
-        CUDA before."""
-        if self._devices:
-            with blaming("model()"):
-                check_fork()
-            elsewhere = parameters_elsewhere(self.flat.model, self._of_stages, place.stage) if self.mesh.stages > 1 else []
-            device = self._devices[self.mesh.number_of(place)]
+        `slots`: those that it writes in an exchange. `seed`: of random numbers there. Raises: UserError: there is no such
+        device, or the workload has used CUDA before."""
+        if not self._devices:
+            return
+        device = self._devices[self.mesh.number_of(place)]
+        with blaming("model()"):
+            check_fork()
             randomness.use(device, seed)
-            self.flat.compute_on(device, elsewhere)
+            self.flat.compute_on(device, parameters_elsewhere(self.flat.model, self._of_stages, place.stage))
             self.to_host = ToHost(device)
             if device.type == "cuda":
                 register_memory([self.memory.theta, self.memory.sums[place.replicate], *slots])

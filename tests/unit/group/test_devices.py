@@ -3,6 +3,7 @@ it goes to a GPU and back, and must come out with the bits of the memory that pr
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -11,8 +12,12 @@ from torch import Tensor, nn
 
 from gradstream import sim
 from gradstream.errors import InvalidWorkload
+from gradstream.group.memory import shared_vector
+from gradstream.group.problem import GroupProblem
+from gradstream.input.data import Batches
 from gradstream.model.computing.device_copy import DeviceCopy
 from gradstream.model.flat_model import FlatModel
+from gradstream.model.usercode import UserCode
 from gradstream.process.exits import UserError
 from gradstream.spec import JobSpec
 from tests.nets import CPU
@@ -104,6 +109,18 @@ def test_a_loss_over_the_blocks_of_other_stages_is_refused(copied: GroupProblems
     with pytest.raises(UserError) as raised:
         problem.gradient(0)
     assert "the stages compute a loss of" in str(raised.value.__cause__)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
+def test_a_peer_without_its_gpu_says_so() -> None:
+    spec = replicated(2, SYNC)
+    code = UserCode(spec)
+    flat, batches = FlatModel(code.model(), CPU, make_theta=shared_vector), Batches(code.dataset("train"), spec, 0)
+    with closing(GroupProblem(code, flat, batches, spec, devices=[CPU, torch.device("cuda:0")])) as problem:
+        problem.start_peers(spec, "worker-0", 0)
+        with pytest.raises(UserError) as raised:
+            problem.gradient(0)
+    assert "CUDA" in str(raised.value.__cause__)
 
 
 @pytest.mark.parametrize(("device", "takes"), [("cuda", "cuda"), ("cpu", "cpu"), ("auto", "cpu")])
