@@ -36,6 +36,8 @@ JOBS: dict[str, JobSpec] = {
     "replicate, several dtypes": replicated(2, SYNC, "mixed"),
     "replicate, sparse gradients": replicated(2, SYNC, "words"),
     "replicate, members": replicated(2, SYNC, members=2),
+    "replicate, compiled": replicated(2, SYNC, "within"),
+    "fsdp, several dtypes": replicated({"fsdp": 2}, SYNC, "mixed"),
     "fsdp": chain(ADAG, 1, 1, {"doing": "images"}, roles=roles_of({"fsdp": 3}), optimizer={"name": "adam"}),
     "stages": chain(SYNC, 2, 4),
     "stages, batch norm": chain(ADAG, 2, 3, {"doing": "images"}),
@@ -65,6 +67,15 @@ def trained(spec: JobSpec, make: GroupProblems, **more: Any) -> sim.Result:
     """The lead draws on from here, as a job's process does from its seed."""
     torch.manual_seed(5)
     return sim.run(spec, make, **more)
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("group", [{"replicate": 2}, {"replicate": 2, "stages": 2}], ids=str)
+def test_machines_whose_processes_copy_theta_have_the_same_bits(
+    group: dict[str, int], spread: GroupProblems, spread_copied: GroupProblems
+) -> None:
+    spec = chain(ADAG, 1, group.get("stages", 1), {"doing": "images"}, roles=roles_of({**group, "machines": 2}))
+    assert torch.equal(trained(spec, spread_copied).center, trained(spec, spread).center)
 
 
 def test_gradients_that_come_late_are_added(grouped: GroupProblems, copied: GroupProblems) -> None:
