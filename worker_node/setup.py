@@ -88,7 +88,7 @@ def problem(
     """Build the problem of a worker. Raises: InvalidWorkload: its threads or peers cannot share the model or the data."""
     spec = order.spec
     if spec.roles.worker.group.peers > 1:
-        return GroupProblem(code, flats[0], batches, spec, rows, devices=devices_of(order))
+        return GroupProblem(code, flats[0], batches, spec, rows, devices=devices_of(order), gpu_share=order.gpu_share)
     if len(flats) == 1:
         return problem_of(code, flats[0], batches, spec, rows)
     return HogwildProblem(code, flats, batches, spec, rows)

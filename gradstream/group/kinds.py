@@ -16,6 +16,7 @@ from gradstream.group.memory import GroupMemory, register_memory
 from gradstream.group.mesh import PeerMesh, PeerPlace
 from gradstream.group.neighbour_pipe import NeighbourPipe, Receive
 from gradstream.group.pipes import GroupPipes, PlacePipes
+from gradstream.group.private_memory import limit_gpu
 from gradstream.group.stages.bounds import stage_bounds
 from gradstream.group.stages.homes import buffer_owners, homes_of, parameters_elsewhere
 from gradstream.group.stages.pipeline import PipelineStage
@@ -45,13 +46,20 @@ class GroupModel:
     """The model as all processes of a group know it, and the memory that they share. Made before they are forked."""
 
     def __init__(
-        self, code: UserCode, flat: FlatModel, mesh: PeerMesh, first_replicate: int = 0, devices: Sequence[torch.device] = ()
+        self,
+        code: UserCode,
+        flat: FlatModel,
+        mesh: PeerMesh,
+        first_replicate: int = 0,
+        devices: Sequence[torch.device] = (),
+        gpu_share: int = 1,
     ) -> None:
         """`mesh`: of the processes on this machine. `first_replicate`: number of their first replicate in the whole group.
-        `devices`: of each process, which copies theta there; empty: they compute in the memory that they share.
-        Raises: UserError, InvalidWorkload: a group cannot train this model."""
+        `devices`: of each process, which copies theta there; empty: they compute in the memory that they share. `gpu_share`: k,
+        as in an order. Raises: UserError, InvalidWorkload: a group cannot train this model."""
         assert len(devices) in (0, len(mesh.places())), "an order names a GPU for each process"
-        self.flat, self.mesh, self.first_replicate, self._devices = flat, mesh, first_replicate, devices
+        self.flat, self.mesh, self.first_replicate = flat, mesh, first_replicate
+        self._devices, self._gpu_share = devices, gpu_share
         self.first_peer = mesh.number_of(PeerPlace(first_replicate, 0, 0, 0))
         """Number of the first process here in the whole group."""
         self.blocks = code.blocks(flat.model) if mesh.stages > 1 else []
@@ -76,6 +84,7 @@ class GroupModel:
         with blaming("model()"):
             check_fork()
             randomness.use(device, seed)
+            limit_gpu(device, self._gpu_share)
             self.flat.compute_on(device, parameters_elsewhere(self.flat.model, self._of_stages, place.stage))
             self.to_host = ToHost(device)
             if device.type == "cuda":

@@ -66,8 +66,9 @@ class GroupProblem(ModelProblem):
         rows: object | None = None,
         machine: int = 0,
         devices: Sequence[torch.device] = (),
+        gpu_share: int = 1,
     ) -> None:
-        """`machine`: number of this one among those of the group. `devices`: of its processes here, see `GroupModel`.
+        """`machine`: number of this one among those of the group. `devices`, `gpu_share`: of its processes here, see `GroupModel`.
         Raises: UserError; InvalidWorkload: a group cannot train this model."""
         if rows is not None:
             raise InvalidWorkload(
@@ -78,7 +79,7 @@ class GroupProblem(ModelProblem):
         assert flat.is_inherited, "peers see theta: the model was made with shared_vector"
         group = spec.roles.worker.group
         self._machines, self._mesh = group.machines, PeerMesh.of(group.on_one_machine)
-        self._model = GroupModel(code, flat, self._mesh, machine * self._mesh.replicate, devices)
+        self._model = GroupModel(code, flat, self._mesh, machine * self._mesh.replicate, devices, gpu_share)
         self._sum = GradientSum(flat, self._mesh, self._model.memory, self._model.homes)
         self._peers: Peers | None = None
         self._checked = self._mesh.stages == self._mesh.tensor == 1

@@ -44,7 +44,7 @@ def _build(order: ProcessOrder, folder: Path, watchdog: StartWatchdog) -> Machin
             rows = working_rows(flat.model, spec)
     with watchdog.watch_phase(setup.DATASET), blaming("dataset('train')", but=DatasetTooSmall):
         batches = Batches(dataset, spec, order.worker, code.batching)
-        return MachineProblem(code, flat, batches, spec, rows, order.machine, setup.devices_of(order))
+        return MachineProblem(code, flat, batches, spec, rows, order.machine, setup.devices_of(order), order.gpu_share)
 
 
 def _serve(order: ProcessOrder, folder: Path, problem: MachineProblem) -> None:
