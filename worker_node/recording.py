@@ -8,8 +8,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from torch import nn
-
 from gradstream.errors import Unavailable
 from gradstream.model.flat_model import FlatModel
 from gradstream.model.weights.in_checkpoint import describe_tensors
@@ -32,7 +30,9 @@ def environment_recorded(order: ProcessOrder, uploads: Uploads, settings: Worker
     if order.rank != 0 or order.incarnation != 0:
         yield
         return
-    thread = threading.Thread(target=_record, args=(order.gpu, uploads), name="environment", daemon=True)
+    thread = threading.Thread(
+        target=_record, args=(order.gpus[0] if order.gpus else None, uploads), name="environment", daemon=True
+    )
     thread.start()
     yield
     thread.join(settings.environment_timeout)
@@ -47,7 +47,8 @@ def tensors_recorded(order: ProcessOrder, flat: FlatModel, store: Store) -> Iter
         return
     uploads = Uploads(store)
     try:
-        uploads.add(TENSORS, state_file(describe_tensors(flat)), needed=False)
+        with flat.shown():
+            uploads.add(TENSORS, state_file(describe_tensors(flat)), needed=False)
     except TypeError as error:  # a frozen parameter of a dtype that no file of tensors has
         log.warning("other jobs cannot start from checkpoints of this attempt: %s", error)
     yield
@@ -57,9 +58,10 @@ def tensors_recorded(order: ProcessOrder, flat: FlatModel, store: Store) -> Iter
         log.warning("other jobs cannot start from checkpoints of this attempt: %s", error)
 
 
-def record_parameters(model: nn.Module, uploads: Uploads, *, base: int, step: int, samples: int) -> None:
+def record_parameters(flat: FlatModel, uploads: Uploads, *, base: int, step: int, samples: int) -> None:
     """Store the table of the model's parameters as they are now, in place of an earlier one. A failure fails nothing."""
-    table = describe_parameters(model, base=base, step=step, samples=samples)
+    with flat.shown():
+        table = describe_parameters(flat.model, base=base, step=step, samples=samples)
     uploads.add(PARAMETERS, TextContent(table.model_dump_json()), needed=False)
 
 

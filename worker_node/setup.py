@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -44,14 +45,25 @@ def import_phase(spec: JobSpec) -> str:
 
 
 def device_of(order: ProcessOrder) -> torch.device:
-    """Return the one GPU that this process can see, or the CPU."""
-    return torch.device("cpu" if order.gpu is None else "cuda:0")
+    """Return the one GPU that this process can see, or the CPU. A group begins on the CPU: see `devices_of`."""
+    return torch.device("cuda:0" if order.gpus and not _is_group(order) else "cpu")
 
 
-def compute_alone(spec: JobSpec) -> None:
-    """Keep torch from starting threads before the worker has forked its peers, which could not compute with several then."""
+def _is_group(order: ProcessOrder) -> bool:
+    return order.role in ("worker", "peers") and order.spec.roles.worker.group.peers > 1
+
+
+def devices_of(order: ProcessOrder) -> list[torch.device]:
+    """Return the GPU of each process of the group on this machine; empty: they compute on the CPU."""
+    return [torch.device("cuda", order.visible_gpus.index(gpu)) for gpu in order.gpus]
+
+
+def prepare_for_peers(spec: JobSpec) -> None:
+    """Keep torch from all that forked peers could not use: threads, and CUDA, which `torch.cuda.is_available()` of user code would
+    initialize unless it asks the driver's library."""
     if spec.roles.worker.group.peers > 1:
         torch.set_num_threads(1)
+        os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
 
 
 def flat_model(code: UserCode, order: ProcessOrder, folder: Path, beside: FlatModel | None = None) -> FlatModel:
@@ -61,7 +73,7 @@ def flat_model(code: UserCode, order: ProcessOrder, folder: Path, beside: FlatMo
     if start := order.spec.start_from:
         load_start(model, order, start, folder)
     with blaming("model()"):
-        make_theta = shared_vector if order.spec.roles.worker.group.peers > 1 else None
+        make_theta = shared_vector if _is_group(order) else None
         return FlatModel(model, device_of(order), beside, make_theta)
 
 
@@ -71,10 +83,13 @@ def flat_models(code: UserCode, order: ProcessOrder, folder: Path) -> list[FlatM
     return [first, *(flat_model(code, order, folder, first) for _ in range(1, order.spec.roles.worker.hogwild))]
 
 
-def problem(code: UserCode, flats: list[FlatModel], batches: Prefetched, spec: JobSpec, rows: WorkingRows | None) -> ModelProblem:
+def problem(
+    code: UserCode, flats: list[FlatModel], batches: Prefetched, order: ProcessOrder, rows: WorkingRows | None
+) -> ModelProblem:
     """Build the problem of a worker. Raises: InvalidWorkload: its threads or peers cannot share the model or the data."""
+    spec = order.spec
     if spec.roles.worker.group.peers > 1:
-        return GroupProblem(code, flats[0], batches, spec, rows)
+        return GroupProblem(code, flats[0], batches, spec, rows, devices=devices_of(order), gpu_share=order.gpu_share)
     if len(flats) == 1:
         return problem_of(code, flats[0], batches, spec, rows)
     return HogwildProblem(code, flats, batches, spec, rows)

@@ -71,7 +71,7 @@ class Worker(LinkEvents):
 
     def _set_up_user_code(self) -> None:
         order, spec, watchdog = self._order, self._order.spec, self._watchdog
-        setup.compute_alone(spec)
+        setup.prepare_for_peers(spec)
         with watchdog.watch_phase(setup.import_phase(spec)):
             self._code = UserCode(spec)
         with watchdog.watch_phase(setup.DATASET):
@@ -85,7 +85,7 @@ class Worker(LinkEvents):
                 raise UserError("the model has embedding tables, which need servers: set roles.server.count: 1")
         with watchdog.watch_phase(setup.DATASET), blaming("dataset('train')", but=DatasetTooSmall):
             batches = Prefetched(Batches(self._dataset, spec, order.rank, self._code.batching), spec)
-            self._problem = setup.problem(self._code, self._flats, batches, spec, self._rows)
+            self._problem = setup.problem(self._code, self._flats, batches, order, self._rows)
         if isinstance(self._problem, GroupProblem):
             self._problem.start_peers(spec, order.label, order.rank, self._folder)
             if spec.roles.worker.group.machines > 1:
@@ -158,7 +158,7 @@ class Worker(LinkEvents):
     def _record_parameters(self) -> None:
         if self._order.rank == 0:
             place = {"base": self._base, "step": self._replica.t, "samples": self._link.samples}
-            record_parameters(self._flat.model, self._uploads, **place)
+            record_parameters(self._flat, self._uploads, **place)
 
     def _add_state(self, checkpoint: int, state: dict[str, Any]) -> None:
         part = CheckpointPartFiles(checkpoint, worker_part(self._order.rank), state)

@@ -100,7 +100,7 @@ class PeerLoad(ApiModel):
 
 
 class GroupLoad(ApiModel):
-    """A worker that is a group. A group computes on CPUs."""
+    """A worker that is a group."""
 
     rank: int
     label: str = Field(examples=["worker-0"])

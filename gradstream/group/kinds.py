@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+import torch
+from torch import Tensor
+
+from gradstream.errors import InvalidWorkload
 from gradstream.group.fsdp.buckets import BucketChain, buckets_of, buckets_of_members
 from gradstream.group.fsdp.sum_turn import SumTurn
-from gradstream.group.memory import GroupMemory
+from gradstream.group.memory import GroupMemory, register_memory
 from gradstream.group.mesh import PeerMesh, PeerPlace
 from gradstream.group.neighbour_pipe import NeighbourPipe, Receive
 from gradstream.group.pipes import GroupPipes, PlacePipes
+from gradstream.group.private_memory import limit_gpu
 from gradstream.group.stages.bounds import stage_bounds
-from gradstream.group.stages.homes import buffer_owners, homes_of
+from gradstream.group.stages.homes import buffer_owners, homes_of, parameters_elsewhere
 from gradstream.group.stages.pipeline import PipelineStage
 from gradstream.group.stages.stage import Stage
 from gradstream.group.step import ChainStep, ProcessStep, WholeStep
@@ -21,6 +26,8 @@ from gradstream.group.tensor.exchange import PeerExchange
 from gradstream.group.tensor.plan import planned_modules
 from gradstream.group.tensor.split_model import SplitModel
 from gradstream.group.tensor.step import TensorStep
+from gradstream.group.to_host import ToHost
+from gradstream.input import randomness
 from gradstream.model.flat_model import FlatModel
 from gradstream.model.usercode import UserCode, blaming
 from gradstream.process.begin import seed_of
@@ -38,27 +45,66 @@ class PeerWaits(NamedTuple):
 class GroupModel:
     """The model as all processes of a group know it, and the memory that they share. Made before they are forked."""
 
-    def __init__(self, code: UserCode, flat: FlatModel, mesh: PeerMesh, first_replicate: int = 0) -> None:
+    def __init__(
+        self,
+        code: UserCode,
+        flat: FlatModel,
+        mesh: PeerMesh,
+        first_replicate: int = 0,
+        devices: Sequence[torch.device] = (),
+        gpu_share: int = 1,
+    ) -> None:
         """`mesh`: of the processes on this machine. `first_replicate`: number of their first replicate in the whole group.
-        Raises: UserError, InvalidWorkload: a group cannot train this model."""
+        `devices`: of each process, which copies theta there; empty: they compute in the memory that they share. `gpu_share`: k,
+        as in an order. Raises: UserError, InvalidWorkload: a group cannot train this model."""
+        assert len(devices) in (0, len(mesh.places())), "an order names a GPU for each process"
         self.flat, self.mesh, self.first_replicate = flat, mesh, first_replicate
+        self._devices, self._gpu_share = devices, gpu_share
         self.first_peer = mesh.number_of(PeerPlace(first_replicate, 0, 0, 0))
         """Number of the first process here in the whole group."""
         self.blocks = code.blocks(flat.model) if mesh.stages > 1 else []
         with blaming("blocks()"):
             sizes = [sum(p.numel() for p in block.parameters()) for block in self.blocks]
             bounds = stage_bounds(sizes, mesh.stages) if mesh.stages > 1 else [0, 0]
-        of_stages = [self.blocks[start:end] for start, end in pairwise(bounds)]
-        self.homes = homes_of(flat, of_stages)
-        self.owners = buffer_owners(flat, of_stages) if mesh.stages > 1 else None
+        self._of_stages = [self.blocks[start:end] for start, end in pairwise(bounds)]
+        self.homes = homes_of(flat, self._of_stages)
+        self.owners = buffer_owners(flat, self._of_stages) if mesh.stages > 1 else None
         self.memory = GroupMemory(flat, mesh, self.homes)
         self.planned = planned_modules(code, flat, mesh.tensor) if mesh.tensor > 1 else []
+        self.to_host: ToHost | None = None
+        """Brings gradients of this process to the host's memory; None: they are there."""
+
+    def take_device(self, place: PeerPlace, slots: Sequence[Tensor], seed: int) -> None:
+        """Compute on the device of the process at this place from now on. This comes after the fork, which no CUDA survives.
+        `slots`: those that it writes in an exchange. `seed`: of random numbers there. Raises: UserError: there is no such
+        device, or the workload has used CUDA before."""
+        if not self._devices:
+            return
+        device = self._devices[self.mesh.number_of(place)]
+        with blaming("model()"):
+            check_fork()
+            randomness.use(device, seed)
+            limit_gpu(device, self._gpu_share)
+            self.flat.compute_on(device, parameters_elsewhere(self.flat.model, self._of_stages, place.stage))
+            self.to_host = ToHost(device)
+            if device.type == "cuda":
+                register_memory([self.memory.theta, self.memory.sums[place.replicate], *slots])
+
+
+def check_fork() -> None:
+    """Raises: InvalidWorkload: CUDA was in use before the fork."""
+    if torch.cuda._is_in_bad_fork():
+        raise InvalidWorkload(
+            "roles.worker.group: the workload used a GPU before the worker had forked its processes, which cannot use one then; "
+            "let its module, dataset() and model() make tensors on the CPU: each process moves the model to its GPU"
+        )
 
 
 def become(model: GroupModel, pipes: GroupPipes, place: PeerPlace, seed: int, waits: PeerWaits) -> ProcessStep:
     """Become the process at this place. `seed`: the same in all, for the micro-batches of stages."""
     mesh, flat, ends = model.mesh, model.flat, pipes.become(place)
     places = model.memory.places_at(place)
+    model.take_device(place, ends.slots.slots[place.tensor] if ends.slots else [], seed)
     exchange = PeerExchange(ends.slots, place.tensor, waits.wait_for) if ends.slots else None
     # layers are split before stages change the blocks: a block may itself be a split layer
     split = SplitModel(flat, model.planned, exchange) if exchange else None
@@ -72,7 +118,7 @@ def become(model: GroupModel, pipes: GroupPipes, place: PeerPlace, seed: int, wa
         at_home = [index for index, home in enumerate(model.homes) if home == place.stage]
         away = [index for index, home in enumerate(model.homes) if home != place.stage]
         of_members = [[*buckets_of(flat, at_home), *([away] if away else [])]] if pipeline else buckets_of_members(flat)
-        chain = BucketChain(flat.trained, places, of_members, before, after)
+        chain = BucketChain(flat.trained, places, of_members, before, after, model.to_host)
         return ChainStep(flat, places, pipeline, chain, place.fsdp, mesh.fsdp)
     return ProcessStep(flat, places, pipeline) if pipeline else WholeStep(flat, places, None)
 
@@ -84,5 +130,5 @@ def _pipeline(model: GroupModel, ends: PlacePipes, place: PeerPlace, seed: int, 
         for end, stage in ((ends.before, place.stage - 1), (ends.after, place.stage + 1))
     ]
     own_seed = seed_of(seed, "pipeline", (model.first_replicate + place.replicate) * mesh.fsdp + place.fsdp)
-    stage = Stage(model.blocks, place.stage, mesh.stages)
-    return PipelineStage(stage, place.stage, mesh.stages, neighbours[0], neighbours[1], own_seed)
+    stage = Stage(model.blocks, place.stage, mesh.stages, model.flat.filled)
+    return PipelineStage(stage, place.stage, mesh.stages, neighbours[0], neighbours[1], own_seed, model.flat.computes_on)

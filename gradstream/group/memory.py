@@ -6,6 +6,7 @@ takes memory only where someone has written.
 
 from __future__ import annotations
 
+import logging
 import mmap
 from collections.abc import Sequence
 
@@ -14,6 +15,8 @@ from torch import Tensor
 
 from gradstream.group.mesh import PeerMesh, PeerPlace
 from gradstream.model.flat_model import FlatModel
+
+log = logging.getLogger(__name__)
 
 
 class GroupMemory:
@@ -47,3 +50,18 @@ def shared_vector(size: int, dtype: torch.dtype) -> Tensor:
     """Return a vector of zeros that processes see which are forked later. Its pages take memory when they are first written.
     Raises: OSError: there is no memory."""
     return torch.frombuffer(mmap.mmap(-1, size * dtype.itemsize), dtype=dtype) if size else torch.empty(0, dtype=dtype)
+
+
+def register_memory(vectors: Sequence[Tensor]) -> None:
+    """Let the GPU of this process copy to and from these vectors at full speed. Where the system refuses, copies are slower."""
+    for vector in vectors:
+        runtime = torch.cuda.cudart()  # type: ignore[no-untyped-call]
+        refused = int(runtime.cudaHostRegister(vector.data_ptr(), vector.nbytes, 0)) if vector.nbytes else 0
+        if refused:
+            log.warning("CUDA cannot register %d bytes of the group's memory (error %d); copies are slower", vector.nbytes, refused)
+
+
+def leave_gradient(gradient: Tensor, place: Tensor, *, add: bool) -> None:
+    """Copy a gradient to its place in the host's memory, or add it to what is there. It may be on a device."""
+    dense = (gradient.to_dense() if gradient.is_sparse else gradient).detach()
+    place.add_(dense.to(place.device)) if add else place.copy_(dense)

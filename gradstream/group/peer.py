@@ -22,7 +22,7 @@ from gradstream.center.entries import Buffers
 from gradstream.group.fsdp.optimizer import OptimizerPart
 from gradstream.group.kinds import GroupModel, PeerWaits, become
 from gradstream.group.pipes import GroupPipes
-from gradstream.group.private_memory import PrivateMemory
+from gradstream.group.private_memory import PrivateMemory, gpu_bytes
 from gradstream.group.requests import (
     Check,
     LoadBuffers,
@@ -130,7 +130,7 @@ class PeerProblem(ModelProblem):
 
     def _take_use(self) -> PeerUse:
         computed, self._computed = self._computed, 0.0
-        return PeerUse(computed, time.process_time(), self._memory_taken.read())
+        return PeerUse(computed, time.process_time(), self._memory_taken.read(), gpu_bytes(self._flat.computes_on))
 
     def answer(self, request: PeerRequest) -> Any:
         """Do what the lead asks. Raises: UserError."""
@@ -184,9 +184,14 @@ def serve(peer: PeerName, problem: PeerProblem, spec: JobSpec, pipe: Connection,
     begin()
     name_process(f"{peer.label}/{problem.name_of(peer.number)}", spec.name)
     torch.set_num_threads(spec.roles.worker.threads)
+    try:
+        problem.become(peer.number)
+    except UserError as error:
+        tensor_pipe.receive(pipe)  # the lead raises the error where it expects an answer
+        send_failure(pipe, error, problem.name_of(peer.number))
+        return
     if stream := problem.stream_of(peer.number):  # else this process goes on with a copy of the lead's
         randomness.seed(seed_of(spec.seed, f"peer {stream} of worker", peer.rank))
-    problem.become(peer.number)
     with _watched(peer, problem, spec):
         while True:
             try:

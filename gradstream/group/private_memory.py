@@ -1,4 +1,4 @@
-"""The memory that a process has for itself: pages that it shares with others, as after a fork, do not count."""
+"""The memory that a process has for itself: pages that it shares with others, as after a fork, do not count. And its GPU's."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import psutil
+import torch
 
 _PRIVATE = re.compile(r"^Private_(?:Clean|Dirty): +(\d+) kB", re.MULTILINE)
 _REST = 200
@@ -42,3 +43,14 @@ def private_bytes(of: int | None = None) -> int:
     except OSError:
         held = psutil.Process(of).memory_info()
         return int(held.rss - getattr(held, "shared", 0))
+
+
+def limit_gpu(device: torch.device, share: int) -> None:
+    """Let this process take 1/`share` of the memory of its GPU at most, if the device is one."""
+    if device.type == "cuda" and share > 1:
+        torch.cuda.set_per_process_memory_fraction(1 / share, device)
+
+
+def gpu_bytes(device: torch.device) -> int:
+    """Return the largest number of bytes that torch has given this process on its GPU so far; 0: the device is none."""
+    return torch.cuda.max_memory_allocated(device) if device.type == "cuda" else 0

@@ -22,6 +22,7 @@ from gradstream.group.mesh import PeerMesh, share_out, shares_of
 from gradstream.group.peer import PeerProblem
 from gradstream.group.peers import Peers
 from gradstream.group.pipes import GroupPipes
+from gradstream.group.private_memory import gpu_bytes
 from gradstream.group.requests import (
     LoadBuffers,
     LoadState,
@@ -64,9 +65,11 @@ class GroupProblem(ModelProblem):
         spec: JobSpec,
         rows: object | None = None,
         machine: int = 0,
+        devices: Sequence[torch.device] = (),
+        gpu_share: int = 1,
     ) -> None:
-        """`machine`: number of this one among those of the group. Raises: UserError; InvalidWorkload: a group cannot train this
-        model."""
+        """`machine`: number of this one among those of the group. `devices`, `gpu_share`: of its processes here, see `GroupModel`.
+        Raises: UserError; InvalidWorkload: a group cannot train this model."""
         if rows is not None:
             raise InvalidWorkload(
                 "roles.worker.group: the model has embedding tables, whose rows one process of a worker looks up; remove group and "
@@ -76,7 +79,7 @@ class GroupProblem(ModelProblem):
         assert flat.is_inherited, "peers see theta: the model was made with shared_vector"
         group = spec.roles.worker.group
         self._machines, self._mesh = group.machines, PeerMesh.of(group.on_one_machine)
-        self._model = GroupModel(code, flat, self._mesh, machine * self._mesh.replicate)
+        self._model = GroupModel(code, flat, self._mesh, machine * self._mesh.replicate, devices, gpu_share)
         self._sum = GradientSum(flat, self._mesh, self._model.memory, self._model.homes)
         self._peers: Peers | None = None
         self._checked = self._mesh.stages == self._mesh.tensor == 1
@@ -97,11 +100,18 @@ class GroupProblem(ModelProblem):
         if not self._mesh.only_replicates:
             self._flat.gradient = self._model.memory.sums[0]
         torch.set_num_threads(spec.roles.worker.threads)
+        if self._flat.computes_on.type != "cpu":
+            self.on_core = None
 
     def join_machines(self, pipes: Sequence[Connection]) -> None:
         """Compute with the processes of the other machines, too. `pipes`: to a `MachineProblem` on each, in their order."""
         for machine, pipe in enumerate(pipes, 1):
             self._others.join(machine * self._others.count, pipe)
+
+    @property
+    def gpu_memory(self) -> int:
+        """Bytes of the lead's GPU, at most so far; 0: it computes on the CPU."""
+        return gpu_bytes(self._flat.computes_on)
 
     @property
     def waits_for_peers(self) -> bool:
@@ -236,7 +246,8 @@ class GroupProblem(ModelProblem):
         super().load(state)
         if self.scale and "loss_scale" in state:
             self.scale.load(state["loss_scale"])
-        own, others = {"rng": state["rng"], "buffers": state["buffers"]}, state.get("peers", ())
+        own = {key: state[key] for key in ("rng", "cuda_rng", "buffers") if key in state}
+        others = state.get("peers", ())
         states = [own, *(without_buffers(others) if self._mesh.stages > 1 else others)]
         self._load_others(states)
         for number in self._others.on_other_machines:

@@ -116,6 +116,8 @@ class PeerUse(NamedTuple):
     """Seconds of processor time since it began."""
     memory: int
     """Bytes that it has for itself: see `PrivateMemory`."""
+    gpu_memory: int = 0
+    """Bytes of its GPU, at most so far; 0: it computes on the CPU."""
 
 
 class Left(NamedTuple):

@@ -16,9 +16,11 @@ import torch
 from torch import Tensor, nn
 
 from gradstream.group.fsdp.buckets import BucketChain
+from gradstream.group.memory import leave_gradient
 from gradstream.group.requests import Left, Trained
 from gradstream.group.stages.pipeline import PipelineStage
 from gradstream.input import randomness
+from gradstream.input.data import to_device
 from gradstream.model import ensemble
 from gradstream.model.flat_model import FlatModel
 from gradstream.model.parts import MicroBatch
@@ -53,14 +55,18 @@ class ProcessStep:
         backward: Callable[[Tensor], None],
     ) -> float:
         """As `ensemble.train_step`. Raises: what `loss` does; InvalidWorkload: the group cannot compute this model."""
-        return self._compute(model, batch, loss, backward)
+        return self._compute(model, [part._replace(batch=self._here(part.batch)) for part in batch], loss, backward)
+
+    def _here(self, examples: Any) -> Any:
+        """Return examples on the device of this process."""
+        return to_device(examples, self._flat.computes_on)
 
     def leave(self) -> Left:
         """Leave what is still in the parameters."""
         reached = []
         for index, (p, place) in enumerate(zip(self._flat.trained, self._places, strict=True)):
             if p.grad is not None:
-                place.copy_(p.grad.to_dense() if p.grad.is_sparse else p.grad)
+                leave_gradient(p.grad, place, add=False)
                 p.grad = None
                 reached.append(index)
         return Left(reached)
@@ -68,8 +74,7 @@ class ProcessStep:
     def evaluate_once(self, part: object, code: UserCode) -> float:
         """Return the loss over some examples, computed with the others; nothing is trained, logged or drawn. With stages, the last
         one has it, and the others 0."""
-        self._flat.refresh()
-        self._flat.model.eval()
+        part = self._prepare(part)
         with torch.no_grad(), randomness.kept(), code.logging_into(LoggedScalars(), LoggedMedia()):
             if self._pipeline:
                 return self._pipeline.evaluate_once(self._flat.model, part, code.loss)
@@ -77,10 +82,15 @@ class ProcessStep:
 
     def evaluate_whole(self, part: object, code: UserCode) -> float:
         """Return the loss over some examples as one process computes it, with the random numbers of `evaluate_once`."""
-        self._flat.refresh()
-        self._flat.model.eval()
+        part = self._prepare(part)
         with torch.no_grad(), self._drawing_alike(), code.logging_into(LoggedScalars(), LoggedMedia()):
             return sum(float(code.loss(member, part)) for member in ensemble.members(self._flat.model))
+
+    def _prepare(self, part: object) -> Any:
+        """Return these examples where the model is ready to evaluate them."""
+        self._flat.refresh()
+        self._flat.model.eval()
+        return self._here(part)
 
     @contextmanager
     def _drawing_alike(self) -> Iterator[None]:

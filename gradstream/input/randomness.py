@@ -1,9 +1,10 @@
-"""The generators of random numbers that user code may draw from: torch's, numpy's and Python's own, on the CPU."""
+"""The generators of random numbers that user code may draw from: torch's, numpy's and Python's own, on the CPU. A process of a
+group has that of its GPU beside them."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,8 +12,20 @@ import numpy
 import torch
 from torch import Tensor
 
-Generators = tuple[Tensor, Any, Any]
+Generators = tuple[Sequence[Tensor], Any, Any]
 """States of torch's, Python's and numpy's, in their own forms: quickly had and quickly set."""
+
+_of_torch = [torch.default_generator]
+"""Torch's, of the CPU and of the GPU in use."""
+
+
+def use(device: torch.device, seed: int) -> None:
+    """Take the generator of this device from now on, from this seed, if it is a GPU. It becomes the current one."""
+    if device.type == "cuda":
+        torch.cuda.init()  # type: ignore[no-untyped-call]
+        torch.cuda.set_device(device)
+        _of_torch[1:] = [torch.cuda.default_generators[torch.cuda.current_device()]]
+        _of_torch[1].manual_seed(seed)
 
 
 def state() -> dict[str, Any]:
@@ -28,19 +41,34 @@ def load(state: dict[str, Any]) -> None:
     numpy.random.set_state((name, numpy.array(keys, dtype=numpy.uint32), *rest))
 
 
+def of_torch() -> list[Tensor]:
+    """Return where torch's generators stand."""
+    return [generator.get_state() for generator in _of_torch]
+
+
+def set_torch(states: Sequence[Tensor]) -> None:
+    for generator, state in zip(_of_torch, states, strict=True):
+        generator.set_state(state)
+
+
+def seed_torch(value: int) -> None:
+    for generator in _of_torch:
+        generator.manual_seed(value)
+
+
 def generators() -> Generators:
-    return torch.get_rng_state(), random.getstate(), numpy.random.get_state()
+    return of_torch(), random.getstate(), numpy.random.get_state()
 
 
 def set_generators(generators: Generators) -> None:
-    torch.set_rng_state(generators[0])
+    set_torch(generators[0])
     random.setstate(generators[1])
     numpy.random.set_state(generators[2])
 
 
 def seed(value: int) -> None:
-    """All of them, and none of a GPU."""
-    torch.default_generator.manual_seed(value)
+    """All of them, and of GPUs the one in use."""
+    seed_torch(value)
     random.seed(value)
     numpy.random.seed(value)
 

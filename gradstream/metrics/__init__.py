@@ -156,9 +156,8 @@ PEER_COMPUTE = define_metric(
     "higher",
 )
 PEER_CPU = define_metric("peer/cpu", "CPU of a peer", "cores", "Processor cores that a process of a group took, by peer", "lower")
-PEER_MEMORY = define_metric(
-    "peer/memory", "Private memory of a peer", "bytes", "Memory that a process of a group has for itself, by peer", "lower"
-)
+PEER_MEMORY = define_metric("peer/memory", "Private memory of a peer", "bytes", "Memory of a peer that no other shares", "lower")
+PEER_GPU_MEMORY = define_metric("peer/gpu_memory", "GPU memory of a peer", "bytes", "Its largest use of GPU memory so far", "lower")
 SEND = define_metric("time/send", "Send time", "s", "Time per push spent on copying, encoding and sending it, by worker", "lower")
 WAIT = define_metric("time/wait", "Wait time", "s", "Time per push spent waiting for responses and at the gate, by worker", "lower")
 ON_CORE = define_metric(

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager, nullcontext
 from functools import reduce
 
 import torch
@@ -12,6 +13,7 @@ from torch import Tensor, nn
 from gradstream.center.entries import Buffers
 from gradstream.errors import InvalidWorkload
 from gradstream.model.buffers import ModelBuffers, plain_name
+from gradstream.model.computing.device_copy import DeviceCopy
 from gradstream.model.moving import move_parameter
 from gradstream.model.tables import has_tables
 from gradstream.optim.parameters import ParameterShape
@@ -59,6 +61,8 @@ class FlatModel:
                 view.copy_(p.detach())
         self._masters = self._parted(views)[1]
         self._buffers = ModelBuffers(model)
+        self._copy: DeviceCopy | None = None
+        """None: the model computes with theta itself."""
         self.is_shared = False
         """Models of other threads step on theta, too."""
         if beside:
@@ -80,9 +84,34 @@ class FlatModel:
         for p, view in zip(self._inside, inside, strict=True):
             p.data = view
 
+    def compute_on(self, device: torch.device, elsewhere: Collection[nn.Parameter] = ()) -> None:
+        """Compute on this device from now on, with a copy of the parameters there. Theta, and the vector for gradients, stay.
+        `elsewhere`: parameters of blocks that other processes compute; see `DeviceCopy`."""
+        self._copy = DeviceCopy(self.model, self.theta, device, elsewhere)
+
+    @property
+    def computes_on(self) -> torch.device:
+        """The device of the parameters."""
+        return self._copy.device if self._copy else self.device
+
+    @property
+    def home(self) -> Tensor | None:
+        """The vector that the parameters are views of; None: they have a copy on a device."""
+        return None if self._copy else self.theta
+
+    def shown(self) -> AbstractContextManager[None]:
+        """Inside, all parameters have the values of theta, and can be read."""
+        return self._copy.shown() if self._copy else nullcontext()
+
+    def filled(self, module: nn.Module) -> AbstractContextManager[None]:
+        """Inside, this module can compute, also if it is a block of other processes."""
+        return self._copy.filled(module) if self._copy else nullcontext()
+
     def refresh(self) -> None:
         """Copy the values that live outside of theta; call it before the model runs at a changed theta."""
-        if self._apart:
+        if self._copy:
+            self._copy.refresh()
+        elif self._apart:
             torch._foreach_copy_(self._apart, self._masters)
 
     def views_of(self, theta: Tensor) -> list[Tensor]:
@@ -99,7 +128,10 @@ class FlatModel:
         """Return the parameters' gradients as one vector, shape (size,); zeros where the loss did not depend on one."""
         if not self.trained:
             return self.gradient
-        torch.cat([_dense(p).reshape(-1) for p in self.trained], out=self.gradient)
+        into = self._copy.gradient if self._copy else self.gradient
+        torch.cat([_dense(p).reshape(-1) for p in self.trained], out=into)
+        if into is not self.gradient:
+            self.gradient.copy_(into)
         for p in self.trained:
             p.grad = None
         return self.gradient

@@ -22,6 +22,7 @@ from torch import Tensor, nn
 
 from gradstream.errors import InvalidWorkload
 from gradstream.model.buffers import plain_name
+from gradstream.model.flat_model import FlatModel
 from gradstream.model.usercode import blaming
 from gradstream.process.exits import UserError
 
@@ -224,6 +225,13 @@ def watched(guard: ParameterGuard, home: Tensor | None, step: Callable[[], float
     return loss
 
 
+@contextmanager
+def hook_watched(guard: ParameterGuard, flat: FlatModel) -> Iterator[None]:
+    """Inside, a hook may read the model. Raises: as `ParameterGuard.check`."""
+    with flat.shown(), guard.watching(flat.home):
+        yield
+
+
 def _check(guard: ParameterGuard) -> None:
     with blaming("loss()"):
         guard.check()
@@ -245,9 +253,14 @@ def _refusal(what: str) -> InvalidWorkload:
 
 def _sum_of(p: Tensor, whole: bool) -> int:
     values = p.detach()
-    if values.layout is not torch.strided:
+    if values.layout is not torch.strided or _is_hollow(values):
         return 0
     flat = values.reshape(-1)
     if not whole:
         flat = flat[:: max(1, flat.numel() // _SAMPLE)]
     return zlib.crc32(flat.cpu().contiguous().view(torch.uint8).numpy().data) if flat.numel() else 0
+
+
+def _is_hollow(values: Tensor) -> bool:
+    """It has no memory of its own: see `DeviceCopy`."""
+    return values.numel() > 1 and not any(values.stride())

@@ -23,7 +23,7 @@ from gradstream.model import ensemble, parts
 from gradstream.model.core_share import OnCore
 from gradstream.model.early import EarlyGradients
 from gradstream.model.flat_model import FlatModel
-from gradstream.model.guard import GUIDE, ParameterGuard, watched
+from gradstream.model.guard import GUIDE, ParameterGuard, hook_watched, watched
 from gradstream.model.hooks import WorkloadHooks
 from gradstream.model.parts import Minibatch
 from gradstream.model.usercode import UserCode, blaming
@@ -77,7 +77,7 @@ class ModelProblem:
         self._wait_for_push: Callable[[], None] = lambda: None
         self._early: EarlyGradients | None = None
         self._ahead = BatchesAhead(self._fetch, self._name if rows and code.ids else None, self.may_take_early)
-        guarded, dealt = (lambda: self._guard.watching(self._flat.theta)), batches.planned > 0
+        guarded, dealt = partial(hook_watched, self._guard, flat), batches.planned > 0
         self.hooks = WorkloadHooks(code, flat.model, guarded, batches.per_epoch, has_share=not dealt)
         self.total, self.per_epoch, self.planned = batches.total, batches.per_epoch, batches.planned
         self.total_samples, self.epoch_samples = batches.total_samples, batches.epoch_samples
@@ -117,7 +117,7 @@ class ModelProblem:
         step = partial(self._train_step, taken.shares, self._loss, backward)
         if self.on_core:
             self.on_core.begin(taken.position)
-        loss = watched(self._guard, self._flat.theta, step)
+        loss = watched(self._guard, self._flat.home, step)
         if self._rows:
             self._rows.end_batch(taken.examples)
         if self.on_core:
@@ -276,8 +276,8 @@ class ModelProblem:
     def state(self) -> dict[str, Any]:
         buffers = self._flat.buffers()
         state: dict[str, Any] = {"rng": randomness.state(), "buffers": tuple(buffers) if buffers else None}
-        if self._flat.device.type == "cuda":
-            state["cuda_rng"] = torch.cuda.get_rng_state(self._flat.device)
+        if self._flat.computes_on.type == "cuda":
+            state["cuda_rng"] = torch.cuda.get_rng_state(self._flat.computes_on)
         if self._observed.examples:
             state["observed"] = self._observed.pack()
         if self._rows:
@@ -290,8 +290,8 @@ class ModelProblem:
         randomness.load(state["rng"])
         if state["buffers"]:
             self.load_buffers(Buffers(*state["buffers"]))
-        if "cuda_rng" in state and self._flat.device.type == "cuda":
-            torch.cuda.set_rng_state(state["cuda_rng"], self._flat.device)
+        if "cuda_rng" in state and self._flat.computes_on.type == "cuda":
+            torch.cuda.set_rng_state(state["cuda_rng"], self._flat.computes_on)
         if "observed" in state:
             self._observed = Observations.unpack(state["observed"])
         if self._rows and "rows" in state:

@@ -114,7 +114,7 @@ def _settle(order: ProcessOrder, folder: Path) -> None:
     environment = kept_environment(os.environ) | dict.fromkeys(_THREADS, str(threads))
     os.environ.clear()
     os.environ["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"  # so that an index means the same here as in the agent's inventory
-    os.environ["CUDA_VISIBLE_DEVICES"] = "" if order.gpu is None else str(order.gpu)
+    os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(map(str, order.visible_gpus))
     os.environ.update(environment)
     os.environ[CODE_FOLDER] = str(folder / "compiled")
     if runs_user_code:

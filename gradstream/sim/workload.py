@@ -209,7 +209,7 @@ class _Swapped:
 def _from_seed(seed: int) -> randomness.Generators:
     """States right after seeding, without touching the process's own."""
     return (
-        torch.Generator().manual_seed(seed).get_state(),
+        [torch.Generator().manual_seed(seed).get_state()],
         random.Random(seed).getstate(),
         numpy.random.RandomState(seed).get_state(),
     )

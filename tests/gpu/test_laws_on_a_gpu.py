@@ -81,7 +81,8 @@ class OnTheGpu(LocalAttempt):
     def order(self, role: Any, rank: int, incarnation: int) -> Any:
         order = super().order(role, rank, incarnation)
         on_cpu = role == "server" and self.spec.roles.server.device == "cpu"
-        return order.model_copy(update={"gpu": None if on_cpu else 0})
+        peers = self.spec.roles.worker.group.peers if role == "worker" else 1
+        return order.model_copy(update={"gpus": [] if on_cpu else [0] * peers})
 
 
 @pytest.mark.parametrize("strategy", [{"name": "sync", "lr": 0.1}, {"name": "async", "lr": 0.1}])
@@ -111,5 +112,25 @@ def test_one_worker_equals_plain_pytorch_on_the_gpu(
 @pytest.mark.parametrize("strategy", [{"name": "adag", "lr": 0.1, "window": 3}, {"name": "downpour", "lr": 0.05}])
 def test_two_workers_learn_on_the_gpu(strategy: dict[str, Any], zygote: Zygote, shared_redis: Redis, tmp_path: Path) -> None:
     attempt = train(zygote, shared_redis, tmp_path, strategy, workers=2, stop={"epochs": 30})
+    assert attempt.result is not None
+    assert attempt.result["eval"]["accuracy"] > 0.9
+
+
+WITHOUT_SERVERS = {"count": 0}
+ROLES: dict[str, dict[str, Any]] = {
+    "no servers": {"worker": {"count": 2, "device": "cuda"}, "server": WITHOUT_SERVERS},
+    "no servers, over gloo": {"worker": {"count": 2, "device": "cuda"}, "server": {**WITHOUT_SERVERS, "collective": "gloo"}},
+    "a group": {"worker": {"count": 1, "device": "cuda", "group": {"fsdp": 2}}},
+    "a group of stages": {"worker": {"count": 1, "device": "cuda", "group": {"stages": 2}}},
+    "groups without servers": {"worker": {"count": 2, "device": "cuda", "group": {"tensor": 2}}, "server": WITHOUT_SERVERS},
+}
+
+
+@pytest.mark.parametrize("name", ROLES)
+def test_groups_and_workers_without_servers_learn_on_the_gpu(
+    name: str, zygote: Zygote, shared_redis: Redis, tmp_path: Path
+) -> None:
+    strategy, more = {"name": "sync", "lr": 0.1}, {"accumulate": 2, "roles": ROLES[name]}
+    attempt = train(zygote, shared_redis, tmp_path, strategy, workers=2, stop={"epochs": 30}, **more)
     assert attempt.result is not None
     assert attempt.result["eval"]["accuracy"] > 0.9

@@ -96,7 +96,8 @@ class UsageMeter:
             if memory == 0:
                 continue  # it has ended; its exit is about to be seen
             spent[order.id] = moment, seconds
-            found[order.id] = Usage(time.time(), self._cores(order.id, moment, seconds), memory, *gpus.usage(order.gpu))
+            gpu = order.gpus[0] if order.gpus else None
+            found[order.id] = Usage(time.time(), self._cores(order.id, moment, seconds), memory, *gpus.usage(gpu))
         self._spent = spent
         return found
 

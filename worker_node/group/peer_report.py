@@ -31,7 +31,8 @@ class PeerReport:
         elapsed = time.perf_counter() - self._told
         if elapsed < self._every:
             return
-        uses = [PeerUse(self._computed, time.process_time(), self._memory.read()), *self._problem.take_peer_uses()]
+        own = PeerUse(self._computed, time.process_time(), self._memory.read(), self._problem.gpu_memory)
+        uses = [own, *self._problem.take_peer_uses()]
         for number, use in enumerate(uses):
             self._report(number, use, elapsed, place)
         self._compute = self._computed = 0.0
@@ -39,6 +40,8 @@ class PeerReport:
 
     def _report(self, number: int, use: PeerUse, elapsed: float, place: Mapping[str, int]) -> None:
         values = {metrics.PEER_MEMORY: float(use.memory)}
+        if use.gpu_memory:
+            values[metrics.PEER_GPU_MEMORY] = float(use.gpu_memory)
         if self._compute:
             values[metrics.PEER_COMPUTE] = min(1.0, max(0.0, use.computed / self._compute))
         if number in self._cpu:

@@ -33,7 +33,7 @@ def main(order: ProcessOrder, folder: Path) -> int:
 def _build(order: ProcessOrder, folder: Path, watchdog: StartWatchdog) -> MachineProblem:
     """Build the model in the order of the worker, so that both draw the same random numbers."""
     spec = order.spec
-    setup.compute_alone(spec)
+    setup.prepare_for_peers(spec)
     with watchdog.watch_phase(setup.import_phase(spec)):
         code = UserCode(spec)
     with watchdog.watch_phase(setup.DATASET):
@@ -44,7 +44,7 @@ def _build(order: ProcessOrder, folder: Path, watchdog: StartWatchdog) -> Machin
             rows = working_rows(flat.model, spec)
     with watchdog.watch_phase(setup.DATASET), blaming("dataset('train')", but=DatasetTooSmall):
         batches = Batches(dataset, spec, order.worker, code.batching)
-        return MachineProblem(code, flat, batches, spec, rows, order.machine)
+        return MachineProblem(code, flat, batches, spec, rows, order.machine, setup.devices_of(order), order.gpu_share)
 
 
 def _serve(order: ProcessOrder, folder: Path, problem: MachineProblem) -> None:

@@ -6716,8 +6716,16 @@ export interface components {
             origin?: components["schemas"]["CodeOrigin"] | null;
             resume?: components["schemas"]["Resume"] | null;
             shared?: components["schemas"]["SharedMemory"] | null;
-            /** Gpu */
-            gpu?: number | null;
+            /**
+             * Gpus
+             * @default []
+             */
+            gpus: number[];
+            /**
+             * Gpu Share
+             * @default 1
+             */
+            gpu_share: number;
         };
         /**
          * ProcessStatus

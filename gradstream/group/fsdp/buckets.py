@@ -19,7 +19,9 @@ from functools import partial
 
 from torch import Tensor, nn
 
+from gradstream.group.memory import leave_gradient
 from gradstream.group.neighbour_pipe import NeighbourPipe
+from gradstream.group.to_host import ComingGradient, ToHost
 from gradstream.model.ensemble import members
 from gradstream.model.flat_model import FlatModel
 
@@ -45,11 +47,13 @@ class BucketChain:
         of_members: Sequence[Buckets],
         before: NeighbourPipe,
         after: NeighbourPipe,
+        to_host: ToHost | None = None,
     ) -> None:
         """`places`: for the gradient of each parameter, shared by all peers. `of_members`: the buckets of each member of the model.
-        `before`, `after`: to the peers whose parts come before and after."""
+        `before`, `after`: to the peers whose parts come before and after. `to_host`: brings gradients from a device while backward
+        runs; None: they are in the host's memory."""
         self._parameters, self._places = trained, places
-        self._before, self._after = before, after
+        self._before, self._after, self._to_host = before, after, to_host
         self._buckets: Buckets = [bucket for buckets in of_members for bucket in buckets]
         ends = [sum(map(len, of_members[: number + 1])) for number in range(len(of_members))]
         self._of_member = [range(end - len(buckets), end) for buckets, end in zip(of_members, ends, strict=True)]
@@ -65,6 +69,8 @@ class BucketChain:
         one has added a bucket, it is the turn of one's next part."""
         self._waiting = set[int]()
         """Those that have all gradients, and wait for their turn."""
+        self._coming = dict[int, ComingGradient]()
+        """Gradients of complete buckets, by parameter, on their way to the host."""
         self._reached = set[int]()
         for index in self._bucket_of:
             trained[index].register_post_accumulate_grad_hook(partial(self._came, index))  # type: ignore[no-untyped-call]
@@ -121,6 +127,8 @@ class BucketChain:
             return
         self._missing[bucket].discard(index)
         if not self._missing[bucket]:
+            if self._to_host and bucket not in self._waiting:
+                self._bring(bucket, self._to_host)
             self._waiting.add(bucket)
             self._add_due(self._may_wait)
 
@@ -142,18 +150,28 @@ class BucketChain:
         self._turns[bucket] = set(reached)
         return int(bucket)
 
+    def _bring(self, bucket: int, to_host: ToHost) -> None:
+        """Begin to copy the gradients of a complete bucket. A gradient that comes to its parameters later is late."""
+        for index in self._buckets[bucket]:
+            p = self._parameters[index]
+            if p.grad is not None:
+                self._coming[index], p.grad = to_host.start(p.grad), None
+
+    def _take(self, index: int) -> Tensor | None:
+        """Return the gradient of a parameter, in the host's memory if it was brought there; None: it has none."""
+        if coming := self._coming.pop(index, None):
+            return coming.wait()
+        p = self._parameters[index]
+        gradient, p.grad = p.grad, None
+        return gradient
+
     def _add(self, bucket: int) -> None:
         reached = self._turns.pop(bucket) if self._part else set[int]()
         for index in self._buckets[bucket]:
-            p, place = self._parameters[index], self._places[index]
-            if p.grad is None:
+            gradient = self._take(index)
+            if gradient is None:
                 continue
-            gradient = (p.grad.to_dense() if p.grad.is_sparse else p.grad).detach()
-            if index in reached:
-                place.add_(gradient)
-            else:
-                place.copy_(gradient)
-            p.grad = None
+            leave_gradient(gradient, self._places[index], add=index in reached)
             reached.add(index)
             self._reached.add(index)
         self._waiting.discard(bucket)
@@ -198,4 +216,4 @@ def in_rows(sizes: Sequence[int], least: int) -> list[range]:
 def add_late(late: Mapping[int, Tensor], places: Sequence[Tensor]) -> None:
     """Add what `BucketChain.take_late` returned to the places of a gradient."""
     for index, value in late.items():
-        places[index].add_(value.to_dense() if value.is_sparse else value)
+        leave_gradient(value, places[index], add=True)

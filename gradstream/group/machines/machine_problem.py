@@ -14,7 +14,7 @@ from gradstream.center.entries import Buffers
 from gradstream.group.machines.machine_link import describe_break
 from gradstream.group.peer import send_failure
 from gradstream.group.peers import MachineLost
-from gradstream.group.private_memory import PrivateMemory
+from gradstream.group.private_memory import PrivateMemory, gpu_bytes
 from gradstream.group.problem import GroupProblem
 from gradstream.group.requests import (
     EndMachine,
@@ -98,7 +98,8 @@ class MachineProblem(GroupProblem):
                 return self._load_states(states)
             case TakeUse():
                 computed, self._computed = self._computed, 0.0
-                return [PeerUse(computed, time.process_time(), self._memory_taken.read()), *self.take_peer_uses()]
+                memory, on_gpu = self._memory_taken.read(), gpu_bytes(self._flat.computes_on)
+                return [PeerUse(computed, time.process_time(), memory, on_gpu), *self.take_peer_uses()]
             case EndMachine():
                 return None
 

@@ -26,6 +26,14 @@ def homes_of(flat: FlatModel, stages: Sequence[Sequence[nn.Module]]) -> list[int
     return homes
 
 
+def parameters_elsewhere(model: nn.Module, stages: Sequence[Sequence[nn.Module]], stage: int) -> list[nn.Parameter]:
+    """Return the parameters, also frozen ones, that only blocks of other stages have. `stages`: the blocks of each."""
+    within = [{id(module) for block in blocks for module in block.modules()} for blocks in stages]
+    of_others = set[int]().union(*within) - within[stage]
+    own = {id(p) for module in model.modules() if id(module) not in of_others for p in module.parameters(recurse=False)}
+    return [p for p in model.parameters() if id(p) not in own]
+
+
 def buffer_owners(flat: FlatModel, stages: Sequence[Sequence[nn.Module]]) -> Buffers | None:
     """Return the stage that computes each value of the buffers. Outside of the blocks, it is the last one: what comes before the
     blocks is the same in all. `stages`: the blocks of each. None: the model has no buffers."""

@@ -23,6 +23,7 @@ from gradstream.data.source import each
 from gradstream.group.neighbour_pipe import NeighbourPipe
 from gradstream.group.stages.stage import Stage
 from gradstream.input import randomness
+from gradstream.input.data import to_device
 from gradstream.model.parts import MicroBatch
 from gradstream.model.usercode import blaming
 from gradstream.process.begin import seed_of
@@ -32,10 +33,17 @@ class PipelineStage:
     """The work of one process of the group on mini-batches."""
 
     def __init__(
-        self, stage: Stage, number: int, count: int, before: NeighbourPipe | None, after: NeighbourPipe | None, seed: int
+        self,
+        stage: Stage,
+        number: int,
+        count: int,
+        before: NeighbourPipe | None,
+        after: NeighbourPipe | None,
+        seed: int,
+        device: torch.device,
     ) -> None:
-        """`seed`: the same in all stages, see `drawing`."""
-        self._stage, self._number, self._count = stage, number, count
+        """`seed`: the same in all stages, see `drawing`. `device`: of this one, to which what it receives is copied."""
+        self._stage, self._number, self._count, self._device = stage, number, count, device
         self._before, self._after, self._seed = before, after, seed
         self.position = 0
         """The number of the mini-batch."""
@@ -60,7 +68,7 @@ class PipelineStage:
             received, output = kept.popleft()
             with self.adding(number):
                 if self._after:
-                    _backward(output, self._after.receive())
+                    _backward(output, to_device(self._after.receive(), self._device))
                 else:
                     backward(output if share == 1.0 else share * output)
                     total += share * output.item()
@@ -88,7 +96,7 @@ class PipelineStage:
 
     def _forward(self, number: int, compute: Callable[[], Tensor], *, draws: bool = True) -> tuple[Any, Any]:
         """`draws`: the blocks may draw random numbers, so each stage has its own."""
-        received = self._before.receive() if self._before else None
+        received = to_device(self._before.receive(), self._device) if self._before else None
         for tensor in _floats(received):
             tensor.requires_grad_()
         with self.drawing(number) as own_seed, blaming("loss()"):

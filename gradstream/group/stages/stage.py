@@ -8,6 +8,7 @@ masks and embeddings, each process computes for itself, and the gradient that re
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from numbers import Number
 from typing import Any
 
@@ -28,19 +29,27 @@ class _StageOver(BaseException):
 
 
 class Stage:
-    def __init__(self, blocks: Sequence[nn.Module], number: int, count: int) -> None:
-        """Become stage `number` of `count`, from 0: this changes the blocks. Raises: InvalidWorkload: there are too few blocks."""
+    def __init__(
+        self,
+        blocks: Sequence[nn.Module],
+        number: int,
+        count: int,
+        filled: Callable[[nn.Module], AbstractContextManager[None]] = lambda block: nullcontext(),
+    ) -> None:
+        """Become stage `number` of `count`, from 0: this changes the blocks. `filled`: inside of it, a block of another stage can
+        compute. Raises: InvalidWorkload: there are too few blocks."""
         bounds = stage_bounds([sum(p.numel() for p in block.parameters()) for block in blocks], count)
         self.first, self._end = bounds[number], bounds[number + 1]
         self.is_last = number == count - 1
         self._blocks = len(blocks)
+        self._filled = filled
         self._received: Any = None
         self._runs = False
         self._seed: int | None = None
         self._next = 0
         """The block that is to be called next."""
         for index, block in enumerate(blocks):
-            block.forward = self._in_place_of(index, block.forward)
+            block.forward = self._in_place_of(index, block, block.forward)
 
     def run(self, compute: Callable[[], Tensor], received: Any, seed: int | None) -> Any:
         """Return what `compute`, which calls the model once, gives: the loss in the last stage, else the output of this stage.
@@ -60,10 +69,11 @@ class Stage:
             )
         return result
 
-    def _in_place_of(self, index: int, forward: Callable[..., Any]) -> Callable[..., Any]:
+    def _in_place_of(self, index: int, block: nn.Module, forward: Callable[..., Any]) -> Callable[..., Any]:
         def staged(*args: Any, **kwargs: Any) -> Any:
             if not self._runs:
-                return forward(*args, **kwargs)
+                with self._filled(block):
+                    return forward(*args, **kwargs)
             if index != self._next:
                 raise InvalidWorkload(
                     f"{PLACE}: the model called block {index} where block {self._next} of {self._blocks} was due; it must call "

@@ -1,4 +1,5 @@
-"""Tensors from each process of a group to all, through memory that they share: sums, and columns side by side.
+"""Tensors from each process of a group to all, through memory that they share: sums, and columns side by side. Tensors on a device
+go through the host's memory, and the result comes back to it.
 
 A process writes into its own slot, says so to the others through their inboxes, and reads their slots when they have said so, too.
 It has two slots, which take turns: whoever says that the next one is written has read the one before. So an exchange has one wait.
@@ -67,7 +68,7 @@ class PeerExchange:
     def sum(self, x: Tensor) -> Tensor:
         """Return the sum over all processes, the same bits in each: in their order, and in float32 at least."""
         flat = x.contiguous().view(-1)
-        total, step = torch.empty_like(flat), SLOT_BYTES // x.element_size()
+        total, step = torch.empty_like(flat, device="cpu", pin_memory=x.is_cuda), SLOT_BYTES // x.element_size()
         for own, out in zip(torch.split(flat, step), torch.split(total, step), strict=True):
             parts = self._swap(own, [len(own)] * self.count, _SUM, len(own))
             if x.element_size() < 4:
@@ -76,12 +77,12 @@ class PeerExchange:
             torch.add(parts[0], parts[1], out=out)
             for part in parts[2:]:
                 out += part
-        return total.view(x.shape)
+        return total.view(x.shape).to(x.device)
 
     def gather(self, columns: Tensor, widths: Sequence[int]) -> Tensor:
         """Return the columns of all processes side by side, shape (..., sum(widths)). `columns`: shape (..., own width)."""
         rows, widest = prod(columns.shape[:-1]), max(widths)
-        whole = columns.new_empty((rows, sum(widths)))
+        whole = columns.new_empty((rows, sum(widths)), device="cpu", pin_memory=columns.is_cuda)
         own, places = columns.reshape(rows, columns.shape[-1]), torch.split(whole, list(widths), 1)
         across = min(widest, SLOT_BYTES // columns.element_size())
         down = max(1, SLOT_BYTES // (across * columns.element_size()))
@@ -92,7 +93,7 @@ class PeerExchange:
                 parts = self._swap(tile, [tile.numel() for tile in tiles], _GATHER, rows)
                 for out, part in zip(tiles, parts, strict=True):
                     out.copy_(part.view(out.shape))
-        return whole.view(*columns.shape[:-1], sum(widths))
+        return whole.view(*columns.shape[:-1], sum(widths)).to(columns.device)
 
     def compare(self, values: Tensor) -> list[Tensor]:
         """Return these values of each process, in their order. At most as many as fit into a slot are compared."""
@@ -108,7 +109,6 @@ class PeerExchange:
             slots[turn][: length * own.element_size()].view(own.dtype) for slots, length in zip(self._slots, lengths, strict=True)
         ]
         slots[self.number].copy_(own.view(-1))
-        slots[self.number] = own.view(-1)
         message = _MESSAGE.pack(self.number, kind, size)
         others = [number for number in range(self.count) if number != self.number]
         for number in others:

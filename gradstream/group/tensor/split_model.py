@@ -17,9 +17,11 @@ from torch.nn.functional import linear
 from torch.utils.checkpoint import set_checkpoint_early_stop
 
 from gradstream.errors import InvalidWorkload
+from gradstream.group.memory import leave_gradient
 from gradstream.group.tensor.exchange import ExchangeBroken, PeerExchange
 from gradstream.group.tensor.linear import CopyOnce, GatherColumns, SplitColumns, SumOverPeers, widths_of
 from gradstream.group.tensor.plan import ADDED, GATHERED, PLACE, ROWWISE, PlannedModule
+from gradstream.input import randomness
 from gradstream.model.flat_model import FlatModel
 from gradstream.process.begin import seed_of
 
@@ -48,8 +50,8 @@ class SplitModel:
         added = {id(p) for each in planned if each.style == ADDED for p in each.module.parameters()}
         self._added = [p for p in flat.trained if id(p) in added]
         self._runs = False
-        self._outside: Tensor | None = None
-        """The state of the generator outside of the part between a colwise and a rowwise module; None: this is outside."""
+        self._outside: Sequence[Tensor] | None = None
+        """The states of torch's generators outside of the part between a colwise and a rowwise module; None: this is outside."""
         for name, module, style in planned:
             if style != ADDED:
                 module.forward = self._in_place_of(module.forward, self._split(name, module, style))
@@ -81,7 +83,7 @@ class SplitModel:
         found = set[int]()
         for piece in self._pieces.values():
             if piece.parameter is not None and piece.values.grad is not None:
-                leave(piece.values.grad, piece.of(places[piece.parameter]), add=piece.parameter in reached)
+                leave_gradient(piece.values.grad, piece.of(places[piece.parameter]), add=piece.parameter in reached)
                 found.add(piece.parameter)
             piece.values.grad = None
         return found
@@ -91,7 +93,7 @@ class SplitModel:
         found = set[int]()
         for index, (p, place) in enumerate(zip(self._flat.trained, places, strict=True)):
             if p.grad is not None:
-                leave(p.grad, place, add=index in reached)
+                leave_gradient(p.grad, place, add=index in reached)
                 found.add(index)
                 p.grad = None
         return found
@@ -154,17 +156,11 @@ class SplitModel:
         """From here on each process draws random numbers of its own: it has other columns."""
         if self._outside is None:
             seed = int(torch.randint(2**62, ()))
-            self._outside = torch.get_rng_state()
-            torch.default_generator.manual_seed(seed_of(seed, "tensor", self._exchange.number))
+            self._outside = randomness.of_torch()
+            randomness.seed_torch(seed_of(seed, "tensor", self._exchange.number))
 
     def _leave_part(self) -> None:
         """From here on all processes draw the same random numbers."""
         if self._outside is not None:
-            torch.set_rng_state(self._outside)
+            randomness.set_torch(self._outside)
             self._outside = None
-
-
-def leave(gradient: Tensor, place: Tensor, add: bool) -> None:
-    """Copy a gradient to its place, or add it to what is there."""
-    dense = gradient.to_dense() if gradient.is_sparse else gradient
-    place.add_(dense) if add else place.copy_(dense)

@@ -63,6 +63,8 @@ def check_compiler(spec: JobSpec) -> None:
     inductor.cpp_cache_precompile_headers = _is_own(Path(default_cache_dir()))  # they lie there, whatever CODE_FOLDER says
     if compiler := os.environ.get("CXX"):
         inductor.cpp.cxx = (None, compiler)  # read before this process had the environment of its job
+    if spec.roles.worker.group.peers > 1 and os.environ.get("CUDA_VISIBLE_DEVICES"):
+        return  # a process that uses CUDA cannot fork its peers: what this machine lacks shows at their first mini-batch
     gpu = spec.roles.worker.effective_device != "cpu" and torch.cuda.is_available()
     _check_device("cuda" if gpu else "cpu")
 

@@ -59,6 +59,19 @@ def test_a_job_has_the_numbers_of_one_with_servers(case: str, workers: int, clus
         assert torch.equal(attempt.ports[rank].shard.center.theta, found), "all workers hold the same bits"
 
 
+class OnDevice(Uneven):
+    """Its theta stays where it is, as on a GPU: centers are copied to it, and gradients from it."""
+
+    stays_in_place = True
+
+
+@pytest.mark.few(2)
+@pytest.mark.parametrize("case", ALLOWED)
+def test_workers_that_compute_on_devices_have_the_same_bits(case: str, cluster: Callable[..., Cluster]) -> None:
+    spec = spec_of(CASES[case], workers=2)
+    assert torch.equal(cluster(spec, OnDevice, gloo=True).run(), cluster(spec, Uneven, gloo=True).run())
+
+
 class Precise(Uneven):
     def __init__(self, spec: JobSpec, rank: int) -> None:
         super().__init__(spec, rank)

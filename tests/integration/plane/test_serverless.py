@@ -73,6 +73,20 @@ def test_a_job_without_servers_has_the_bits_of_one_with_servers(case: str, clust
         assert torch.equal(cluster(spec, bowl, local=range(WORKERS)).run(), expected)
 
 
+class OnDevice(Bowl):
+    """Its theta stays where it is, as on a GPU: centers are copied to it, and gradients from it."""
+
+    stays_in_place = True
+
+
+@pytest.mark.few(3)
+@pytest.mark.parametrize("case", CASES)
+def test_workers_that_compute_on_devices_have_the_same_bits(case: str, cluster: Callable[..., Cluster]) -> None:
+    spec = spec_of(CASES[case])
+    attempt = cluster(spec, lambda spec, rank: OnDevice(spec, rank, size=SIZE), serverless=True, local=range(WORKERS))
+    assert torch.equal(attempt.run(), sim.run(spec, bowl, align=4096).center)
+
+
 def run_with_a_checkpoint(attempt: Cluster) -> Tensor:
     def ask_for_a_checkpoint(rank: int, w: Replica) -> None:
         if rank == 1 and w.t == 9:

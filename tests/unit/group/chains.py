@@ -30,7 +30,7 @@ class Chain(nn.Module):
         self.doing = doing
 
     def forward(self, x: Tensor) -> Tensor:
-        mask = nn.Transformer.generate_square_subsequent_mask(x.shape[1])
+        mask = nn.Transformer.generate_square_subsequent_mask(x.shape[1], device=x.device)
         hidden = first = self.words(x)
         if self.doing == "noise":
             hidden = hidden * (1 + torch.rand(()))

@@ -6,6 +6,7 @@ import multiprocessing
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -47,22 +48,39 @@ def small_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(buckets, "_WAITING", 1)
 
 
-def make_group(spec: JobSpec, rank: int, folder: Path | None = None) -> GroupProblem:
-    """Return the problem of a worker that is a group. `folder`: see `Peers`. It must be closed."""
+def make_group(spec: JobSpec, rank: int, folder: Path | None = None, device: torch.device | None = None) -> GroupProblem:
+    """Return the problem of a worker that is a group. `folder`: see `Peers`. `device`: all processes copy theta there. It must be
+    closed."""
     code = UserCode(spec)
     batches = Batches(code.dataset("train"), spec, rank, code.batching)
-    problem = GroupProblem(code, FlatModel(code.model(), CPU, make_theta=shared_vector), batches, spec)
+    flat = FlatModel(code.model(), CPU, make_theta=shared_vector)
+    problem = GroupProblem(code, flat, batches, spec, devices=_devices(spec, device))
     problem.start_peers(spec, f"worker-{rank}", rank, folder)
     return problem
+
+
+def _devices(spec: JobSpec, device: torch.device | None) -> list[torch.device]:
+    return [device] * spec.roles.worker.group.on_one_machine.peers if device else []
 
 
 @pytest.fixture
 def grouped() -> Iterator[GroupProblems]:
     """Makes the problem of a worker that is a group; its processes end with the test."""
+    yield from _making(make_group)
+
+
+@pytest.fixture
+def copied() -> Iterator[GroupProblems]:
+    """As `grouped`, of processes that copy theta to a device. Here that is the CPU, so all goes the way that it goes to a GPU and
+    back."""
+    yield from _making(partial(make_group, device=CPU))
+
+
+def _making(make_one: GroupProblems) -> Iterator[GroupProblems]:
     made: list[GroupProblem] = []
 
     def make(spec: JobSpec, rank: int) -> GroupProblem:
-        made.append(make_group(spec, rank))
+        made.append(make_one(spec, rank))
         return made[-1]
 
     yield make
@@ -70,7 +88,9 @@ def grouped() -> Iterator[GroupProblems]:
         problem.close()
 
 
-def serve_machine(spec: JobSpec, rank: int, machine: int, ends: Sequence[tuple[Connection, Connection]]) -> None:
+def serve_machine(
+    spec: JobSpec, rank: int, machine: int, ends: Sequence[tuple[Connection, Connection]], device: torch.device | None
+) -> None:
     """The course of the first process of another machine. `ends`: the lead's, and those of each machine."""
     for number, (of_lead, of_machine) in enumerate(ends, 1):
         of_lead.close()
@@ -81,7 +101,7 @@ def serve_machine(spec: JobSpec, rank: int, machine: int, ends: Sequence[tuple[C
     code = UserCode(spec)
     batches = Batches(code.dataset("train"), spec, rank, code.batching)
     flat = FlatModel(code.model(), CPU, make_theta=shared_vector)
-    problem = MachineProblem(code, flat, batches, spec, machine=machine)
+    problem = MachineProblem(code, flat, batches, spec, machine=machine, devices=_devices(spec, device))
     try:
         problem.start_peers(spec, f"worker-{rank}", rank)
         problem.draw_own_numbers(spec.seed, rank)
@@ -94,6 +114,16 @@ def serve_machine(spec: JobSpec, rank: int, machine: int, ends: Sequence[tuple[C
 @pytest.fixture
 def spread() -> Iterator[GroupProblems]:
     """Makes the problem of a worker whose group is on several machines: processes that share no memory, and talk over pipes."""
+    yield from _spreading(None)
+
+
+@pytest.fixture
+def spread_copied() -> Iterator[GroupProblems]:
+    """As `spread`, and all processes copy theta as in `copied`."""
+    yield from _spreading(CPU)
+
+
+def _spreading(device: torch.device | None) -> Iterator[GroupProblems]:
     made: list[GroupProblem] = []
     machines: list[multiprocessing.Process] = []
 
@@ -101,12 +131,12 @@ def spread() -> Iterator[GroupProblems]:
         ends = [multiprocessing.Pipe() for _ in range(1, spec.roles.worker.group.machines)]
         context = multiprocessing.get_context("fork")
         for machine in range(1, len(ends) + 1):
-            process = context.Process(target=serve_machine, args=(spec, rank, machine, ends), name=f"machine-{machine}")
+            process = context.Process(target=serve_machine, args=(spec, rank, machine, ends, device), name=f"machine-{machine}")
             process.start()
             machines.append(process)  # type: ignore[arg-type]
         for _, of_machine in ends:
             of_machine.close()
-        problem = make_group(spec, rank)
+        problem = make_group(spec, rank, device=device)
         problem.join_machines([of_lead for of_lead, _ in ends])
         made.append(problem)
         return problem

@@ -28,7 +28,7 @@ class Steep(nets.Net):
         return factor * nn.functional.cross_entropy(model(batch[0]), batch[1])
 
 
-def job(peers: int, strategy: dict[str, Any], kind: str = "plain", **more: Any) -> JobSpec:
+def job(peers: int | dict[str, int], strategy: dict[str, Any], kind: str = "plain", **more: Any) -> JobSpec:
     return nets.job(kind, strategy, roles={"worker": {"count": 2, "group": peers, "device": "cpu"}}, **more)
 
 

@@ -252,7 +252,6 @@ def test_a_mini_batch_that_cannot_be_split_is_refused_by_name(grouped: GroupProb
 @pytest.mark.parametrize(
     ("more", "remedy"),
     [
-        ({"roles": {"worker": {"group": 2, "device": "cuda"}}}, "set roles.worker.device: cpu"),
         ({"roles": {"worker": {"group": 2, "hogwild": 2}}, "strategy": {"name": "adag", "lr": 0.1}}, "remove one of the two"),
         ({"accumulate": 8}, "a batch_size of 8 has no 16 parts"),
         ({"roles": {"worker": {"group": 65}}}, "less than or equal to 64"),

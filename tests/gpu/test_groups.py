@@ -1,0 +1,124 @@
+"""Groups on a GPU compute what one process computes there in parts. `tests/unit/group/test_devices.py` copies as much on the CPU.
+
+CUDA survives no fork, and this process has asked for it. So a process that has not begins each group."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from contextlib import closing
+from multiprocessing.connection import Connection
+from typing import Any, NamedTuple
+
+import pytest
+import torch
+from torch import Tensor
+
+from gradstream.spec import JobSpec
+from tests import nets
+from tests.unit.group.chains import SYNC, roles
+from tests.unit.group.chains import job as chain
+from tests.unit.group.conftest import make_group
+from tests.unit.group.test_products import FOUR, HYBRID, LANGUAGE, THREE, parts_of
+from tests.unit.group.test_tensor import job as split
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="THIS MACHINE HAS NO CUDA DEVICE: groups on it are not tested"),
+]
+
+LONG = 600
+"""Seconds."""
+
+
+class Found(NamedTuple):
+    group: list[Tensor]
+    alone: list[Tensor]
+    """The same gradients, computed in parts by one process on the device."""
+    states: int
+    """Random numbers of GPUs in the state of the group."""
+
+
+def compute(spec: JobSpec, alone: JobSpec, steps: int, answer: Connection) -> None:
+    os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
+    device = torch.device("cuda:0")
+    with closing(make_group(spec, 0, device=device)) as group:
+        found = [group.gradient(position).g.clone() for position in range(steps)]
+        state = group.state()
+    problem = nets.problem(alone, 0, device)
+    expected = [problem.gradient(position).g.to("cpu", copy=True) for position in range(steps)]
+    states = sum("cuda_rng" in each for each in [state, *state["peers"]])
+    answer.send(([g.numpy() for g in found], [g.numpy() for g in expected], states))
+
+
+def computed(spec: JobSpec, alone: JobSpec, steps: int = 3) -> Found:
+    context = multiprocessing.get_context("spawn")
+    here, there = context.Pipe()
+    process = context.Process(target=compute, args=(spec, alone, steps, there))
+    process.start()
+    there.close()
+    try:
+        assert here.poll(LONG), "the group does not answer"
+        found, expected, states = here.recv()
+    finally:
+        process.join(LONG)
+    return Found([torch.from_numpy(g) for g in found], [torch.from_numpy(g) for g in expected], states)
+
+
+EXACT: dict[str, tuple[dict[str, int], dict[str, Any]]] = {
+    "replicate": ({"replicate": 2}, {"doing": "rectified"}),
+    "fsdp": ({"fsdp": 2}, {"doing": "rectified"}),
+    "fsdp 3": ({"fsdp": 3}, {}),
+    "stages": ({"stages": 3}, {"doing": "rectified"}),
+    "stages, batch norm": ({"stages": 2}, {"doing": "images"}),
+    "stages, fsdp": ({"stages": 2, "fsdp": 2}, {"doing": "images"}),
+}
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_a_group_has_the_bits_of_parts_on_the_device(name: str) -> None:
+    group, args = EXACT[name]
+    parts = group.get("stages", 1)
+    spec = chain(SYNC, 1, parts, args, roles=roles(group), batch_size=12)
+    alone = chain(SYNC, 1, parts * parts_of(group), args, roles=roles(1), batch_size=12)
+    found = computed(spec, alone)
+    for one, other in zip(found.group, found.alone, strict=True):
+        assert torch.equal(one, other), float((one - other).norm() / other.norm())
+
+
+NEAR: dict[str, tuple[dict[str, int], dict[str, Any]]] = {
+    "tensor": ({"tensor": 2}, LANGUAGE),
+    "tensor without a plan": ({"tensor": 3}, {"kind": "images"}),
+    "tied": ({"tensor": 2}, {"kind": "tied"}),
+    "replicate 3": ({"replicate": 3}, {"kind": "mlp"}),
+    "hybrid": ({**HYBRID, "tensor": 2}, LANGUAGE),
+    "three axes": (THREE, LANGUAGE),
+    "four axes": (FOUR, {"kind": "images"}),
+}
+
+
+@pytest.mark.parametrize("name", NEAR)
+def test_a_group_computes_what_one_process_computes_on_the_device(name: str) -> None:
+    """In float64, so that nothing but rounding may differ."""
+    group, args = NEAR[name]
+    stages = group.get("stages", 1)
+    spec = split(args, group, accumulate=stages, batch_size=12)
+    found = computed(spec, split(args, 1, accumulate=stages * parts_of(group), batch_size=12))
+    for one, other in zip(found.group, found.alone, strict=True):
+        assert one.dtype == torch.float64
+        torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-10)
+    places = [count for axis, count in group.items() if axis != "tensor"]
+    assert found.states == torch.tensor(places or [1]).prod()
+
+
+def test_narrow_numbers_are_near_to_those_of_parts() -> None:
+    spec = chain(SYNC, 1, 2, roles=roles({"stages": 2, "fsdp": 2}), precision="bf16")
+    found = computed(spec, chain(SYNC, 1, 4, roles=roles(1), precision="bf16"), steps=1)
+    assert torch.nn.functional.cosine_similarity(found.group[0], found.alone[0], dim=0) > 0.99
+
+
+def test_dropout_goes_on_alike_along_tensor() -> None:
+    """Else the processes would find losses that differ."""
+    spec = split({**LANGUAGE, "dropout": 0.5}, THREE, accumulate=2)
+    found = computed(spec, split(LANGUAGE, 1, accumulate=4))
+    assert all(g.isfinite().all() for g in found.group)
