@@ -37,10 +37,10 @@ def main(order: ProcessOrder, folder: Path) -> int:
 
 
 def _device(order: ProcessOrder) -> torch.device | None:
-    if order.gpu is None:
+    if not order.gpus:
         return None
     if not torch.cuda.is_available():
         raise RuntimeError(
-            f"roles.server.device: torch cannot use GPU {order.gpu} of this node; repair CUDA there, or set it to cpu"
+            f"roles.server.device: torch cannot use GPU {order.gpus[0]} of this node; repair CUDA there, or set it to cpu"
         )
     return torch.device("cuda:0")

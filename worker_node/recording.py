@@ -32,7 +32,9 @@ def environment_recorded(order: ProcessOrder, uploads: Uploads, settings: Worker
     if order.rank != 0 or order.incarnation != 0:
         yield
         return
-    thread = threading.Thread(target=_record, args=(order.gpu, uploads), name="environment", daemon=True)
+    thread = threading.Thread(
+        target=_record, args=(order.gpus[0] if order.gpus else None, uploads), name="environment", daemon=True
+    )
     thread.start()
     yield
     thread.join(settings.environment_timeout)

@@ -44,7 +44,7 @@ def import_phase(spec: JobSpec) -> str:
 
 def device_of(order: ProcessOrder) -> torch.device:
     """Return the one GPU that this process can see, or the CPU."""
-    return torch.device("cpu" if order.gpu is None else "cuda:0")
+    return torch.device("cuda:0" if order.gpus else "cpu")
 
 
 def compute_alone(spec: JobSpec) -> None:

@@ -26,7 +26,8 @@ class NodeGpu(ApiModel):
     index: int
     name: str = Field(examples=["NVIDIA H200"])
     memory: int = Field(description="Bytes")
-    used_by: UUID | None = Field(description="Process that uses it exclusively")
+    used: float = Field(description="Share of it that processes have, from 0 to 1")
+    used_by: list[UUID] = Field(description="Processes that have a share of it")
 
 
 class NodeIsolation(ApiModel):
@@ -49,7 +50,8 @@ class NodeProcess(ApiModel):
     label: str
     status: Known[ProcessStatus]
     slot: int | None
-    gpu: int | None
+    gpus: list[int] = Field(description="GPU of each of its processes; empty: it computes on the CPU")
+    gpu_share: int = Field(1, description="k, if it has 1/k of a GPU for each of its processes")
     started_at: datetime | None
 
 

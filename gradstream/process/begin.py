@@ -23,6 +23,7 @@ from gradstream.center.tables import kernel_cache
 from gradstream.process import exits
 from gradstream.process.blame import shorten_warnings
 from gradstream.process.exits import EXIT_CODES, Exit, ExitReason
+from gradstream.process.gpu_memory import limit_gpu_memory
 from gradstream.process.naming import name_process
 from gradstream.process.order import ProcessOrder
 from gradstream.process.zygote import orphans
@@ -114,7 +115,7 @@ def _settle(order: ProcessOrder, folder: Path) -> None:
     environment = kept_environment(os.environ) | dict.fromkeys(_THREADS, str(threads))
     os.environ.clear()
     os.environ["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"  # so that an index means the same here as in the agent's inventory
-    os.environ["CUDA_VISIBLE_DEVICES"] = "" if order.gpu is None else str(order.gpu)
+    os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(map(str, order.visible_gpus))
     os.environ.update(environment)
     os.environ[CODE_FOLDER] = str(folder / "compiled")
     if runs_user_code:
@@ -135,6 +136,8 @@ def _settle(order: ProcessOrder, folder: Path) -> None:
     import torch
 
     torch.set_num_threads(threads)
+    if len(order.visible_gpus) == 1:  # the peers of a group on several GPUs know which one is theirs
+        limit_gpu_memory(order.gpu_share)
 
 
 def _write_no_bytecode() -> None:

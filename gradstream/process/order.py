@@ -94,8 +94,16 @@ class ProcessOrder(BaseModel, frozen=True):
     resume: Resume | None = None
     shared: SharedMemory | None = None
     """None: all vectors go through Redis."""
-    gpu: int | None = None
-    """Index of the GPU that this process has for itself, on its node; None: the CPU."""
+    gpus: list[int] = []
+    """Indices of GPUs on this machine: one for each process of the worker here, in the order of its peers; a worker without a
+    group, and a shard, have one entry. Empty: it computes on the CPU. An index may repeat: its processes share it."""
+    gpu_share: int = 1
+    """k: each of its processes may take 1/k of the memory of its GPU."""
+
+    @property
+    def visible_gpus(self) -> list[int]:
+        """The distinct GPUs, in the order of their first process. Process i computes on number `visible_gpus.index(gpus[i])`."""
+        return list(dict.fromkeys(self.gpus))
 
     @property
     def plane_id(self) -> str:

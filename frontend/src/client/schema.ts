@@ -4152,7 +4152,10 @@ export interface components {
             status: components["schemas"]["JobStatus"];
             /** Slots */
             slots: number;
-            /** Gpus */
+            /**
+             * Gpus
+             * @description GPUs, with the shares of others added up
+             */
             gpus: number;
             /**
              * Since
@@ -4730,6 +4733,7 @@ export interface components {
              *       "worker": {
              *         "count": 1,
              *         "device": "auto",
+             *         "gpu": 1,
              *         "group": {
              *           "fsdp": 1,
              *           "machines": 1,
@@ -6033,10 +6037,15 @@ export interface components {
              */
             memory: number;
             /**
-             * Used By
-             * @description Process that uses it exclusively
+             * Used
+             * @description Share of it that processes have, from 0 to 1
              */
-            used_by: string | null;
+            used: number;
+            /**
+             * Used By
+             * @description Processes that have a share of it
+             */
+            used_by: string[];
         };
         /**
          * NodeIsolation
@@ -6069,12 +6078,12 @@ export interface components {
             node: string;
             /**
              * Gpu
-             * @description Number of a GPU that one process would use; null: the machine's own memory
+             * @description Number of a GPU that processes would use; null: the machine's own memory
              */
             gpu: number | null;
             /**
              * Role
-             * @description Role of the process that would use the GPU
+             * @description Role of the processes that would use the GPU
              */
             role: ("server" | "worker" | "peers" | "evaluator") | null;
             /**
@@ -6108,8 +6117,17 @@ export interface components {
             status: components["schemas"]["ProcessStatus"];
             /** Slot */
             slot: number | null;
-            /** Gpu */
-            gpu: number | null;
+            /**
+             * Gpus
+             * @description GPU of each of its processes; empty: it computes on the CPU
+             */
+            gpus: number[];
+            /**
+             * Gpu Share
+             * @description k, if it has 1/k of a GPU for each of its processes
+             * @default 1
+             */
+            gpu_share: number;
             /** Started At */
             started_at: string | null;
         };
@@ -6129,7 +6147,10 @@ export interface components {
             processes: number;
             /** Slots */
             slots: number;
-            /** Gpus */
+            /**
+             * Gpus
+             * @description GPUs, with the shares of others added up
+             */
             gpus: number;
         };
         /**
@@ -6405,8 +6426,17 @@ export interface components {
             label: string;
             /** Node */
             node: string;
-            /** Gpu */
-            gpu: number | null;
+            /**
+             * Gpus
+             * @description GPU of each of its processes on its node; empty: it computes on the CPU
+             */
+            gpus: number[];
+            /**
+             * Gpu Share
+             * @description k, if it would have 1/k of a GPU for each of its processes
+             * @default 1
+             */
+            gpu_share: number;
         };
         /** PlannedShards */
         PlannedShards: {
@@ -6626,8 +6656,17 @@ export interface components {
             incarnation: number;
             /** Node */
             node: string;
-            /** Gpu */
-            gpu: number | null;
+            /**
+             * Gpus
+             * @description GPU of each of its processes on its node; empty: it computes on the CPU
+             */
+            gpus: number[];
+            /**
+             * Gpu Share
+             * @description k, if it has 1/k of a GPU for each of its processes
+             * @default 1
+             */
+            gpu_share: number;
             /** Status */
             status: components["schemas"]["ProcessStatus"];
             /** Exit Code */
@@ -6716,8 +6755,16 @@ export interface components {
             origin?: components["schemas"]["CodeOrigin"] | null;
             resume?: components["schemas"]["Resume"] | null;
             shared?: components["schemas"]["SharedMemory"] | null;
-            /** Gpu */
-            gpu?: number | null;
+            /**
+             * Gpus
+             * @default []
+             */
+            gpus: number[];
+            /**
+             * Gpu Share
+             * @default 1
+             */
+            gpu_share: number;
         };
         /**
          * ProcessStatus
@@ -7217,6 +7264,7 @@ export interface components {
              * @default {
              *       "count": 1,
              *       "device": "auto",
+             *       "gpu": 1,
              *       "threads": 1,
              *       "hogwild": 1,
              *       "group": {
@@ -9214,6 +9262,12 @@ export interface components {
              * @enum {string}
              */
             device: "auto" | "cpu" | "cuda";
+            /**
+             * Gpu
+             * @description Share of a GPU that a worker takes: 1, or 1/k for k of 2 to 6, 10 or 12, such as 0.5. Workers of any jobs share a GPU as far as their shares add up to 1; torch keeps each to its share of the memory
+             * @default 1
+             */
+            gpu: number;
             /**
              * Threads
              * @description CPU threads of each worker

@@ -39,6 +39,7 @@ STUCK_DRIVER = """
 
     def nvmlDeviceGetHandleByIndex(index): return index
     def nvmlDeviceGetName(handle): return "stuck"
+    def nvmlDeviceGetComputeRunningProcesses(handle): return []
     def nvmlDeviceGetMemoryInfo(handle): return types.SimpleNamespace(total=1 << 30, used=0)
 
     def nvmlDeviceGetUtilizationRates(handle):
@@ -330,7 +331,7 @@ def test_a_gpu_driver_that_does_not_answer_holds_up_nothing(own_node: Node) -> N
     driver = _with_driver(own_node, counting=0)
     eventually(lambda: len(own_node.control.registrations) == 2, "the agent with a GPU")
     assert [gpu["name"] for gpu in own_node.control.registrations[1]["gpus"]] == ["stuck"]
-    order = own_node.run(SLEEPER, gpu=0)
+    order = own_node.run(SLEEPER, gpus=[0])
     own_node.state(order, "running")
     eventually((driver / "asked").exists, "the driver to be asked")
     beats = own_node.control.beats

@@ -176,7 +176,7 @@ def test_a_process_sees_only_what_it_may(any_bench: Bench, monkeypatch: pytest.M
             os.system("echo from a shell; echo to stderr >&2")
             return 0
     """
-    order = any_bench.fork(code, make_order(gpu=1))
+    order = any_bench.fork(code, make_order(gpus=[1]))
     assert any_bench.exit(order) == 0
     first, *others = any_bench.log(order).splitlines()
     seen = json.loads(first)
