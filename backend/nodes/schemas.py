@@ -53,6 +53,13 @@ class ReportedIsolation(Message):
     network: Word = Field(Network.INTERNET, description="platform: they reach the data plane and the API only; internet: all")
 
 
+class ReportedTorch(Message):
+    """The torch of a node's processes."""
+
+    version: Word = Field(examples=["2.13.0"])
+    cuda: Word | None = Field(None, description="Version of CUDA that it was built for; null: it cannot use GPUs")
+
+
 class Nodes(Schema):
     items: list[Node]
 
@@ -92,6 +99,7 @@ class Register(Message):
     version: Shown
     labels: dict[Shown, Shown] = Field(default_factory=dict, max_length=100)
     isolation: Annotated[ReportedIsolation | None, Beside] = None
+    torch: Annotated[ReportedTorch | None, Beside] = None
 
 
 class Rotate(Message):

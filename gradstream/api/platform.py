@@ -43,6 +43,11 @@ class NodeIsolation(ApiModel):
     )
 
 
+class NodeTorch(ApiModel):
+    version: str = Field(examples=["2.13.0"])
+    cuda: str | None = Field(None, description="Version of CUDA that it was built for; null: it cannot use GPUs")
+
+
 class NodeProcess(ApiModel):
     id: UUID
     job_id: UUID
@@ -68,6 +73,7 @@ class Node(ApiModel):
     memory_used: int | None = Field(description="Bytes")
     version: str
     isolation: NodeIsolation | None = Field(description="null: its agent does not report it")
+    torch: NodeTorch | None = Field(None, description="Build of torch of its processes; null: its agent does not report it")
     registered_at: datetime = Field(description="Last start of its agent")
     joined_at: datetime | None = Field(description="Time at which it joined; null: it joined under an older version")
     joined_with: str | None = Field(description="Join token that it joined with", examples=["machines (3f2a9c1b) of ada"])

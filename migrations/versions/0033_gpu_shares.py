@@ -1,4 +1,4 @@
-"""parts of GPUs, which processes share"""
+"""parts of GPUs, which processes share; the torch of nodes"""
 
 from collections.abc import Sequence
 
@@ -15,6 +15,7 @@ _NODE_BITS, _TICKS = 20, 60
 
 
 def upgrade() -> None:
+    op.add_column("nodes", sa.Column("torch", postgresql.JSONB(), nullable=True))
     nothing = sa.text("'{}'::nummultirange")
     op.add_column("processes", sa.Column("gpu_ticks", postgresql.NUMMULTIRANGE(), nullable=False, server_default=nothing))
     op.add_column("processes", sa.Column("gpu_share", sa.Integer(), nullable=False, server_default="1"))
@@ -34,6 +35,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
+    op.drop_column("nodes", "torch")
     op.drop_constraint("ex_processes_gpu_ticks", "processes")
     op.add_column("processes", sa.Column("gpu", sa.Integer(), nullable=True))
     op.execute(f"UPDATE processes SET gpu = div(lower(gpu_ticks) % {1 << _NODE_BITS}, {_TICKS}) WHERE NOT isempty(gpu_ticks)")

@@ -47,6 +47,9 @@ class Machine:
     gpu_memory: Mapping[int, int] = field(default_factory=dict)
     """Bytes of each GPU; a GPU that is not in it has unknown memory."""
 
+    gpu_obstacle: str = ""
+    """Why jobs cannot use the GPUs that it has, which are not counted then, and a remedy; empty: they can, or it has none."""
+
     @property
     def every_gpu(self) -> list[int]:
         return list(self.gpu_memory) or list(range(self.gpus))

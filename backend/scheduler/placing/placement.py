@@ -16,7 +16,13 @@ from typing import Literal
 from uuid import UUID
 
 from backend.scheduler.placing.machines import Machine, Placeable, groups_fit, open_machines, suitable_machines
-from backend.scheduler.placing.shortages import Shortage, find_shortage, shortage_on_one_machine, shortage_without_network
+from backend.scheduler.placing.shortages import (
+    Shortage,
+    find_shortage,
+    name_unusable_gpus,
+    shortage_on_one_machine,
+    shortage_without_network,
+)
 from gradstream.process.order import Role
 from gradstream.spec import JobSpec
 from gradstream.spec.roles import WorkerRole
@@ -49,8 +55,8 @@ def place(spec: Placeable, machines: Sequence[Machine], shard_takes: int = 0) ->
     plan = _place(spec, machines, shard_takes)
     if isinstance(plan, Shortage) and plan.passes_by_itself:
         alone = _place(spec, [machine.emptied for machine in machines], shard_takes)
-        return alone if isinstance(alone, Shortage) else plan
-    return plan
+        plan = alone if isinstance(alone, Shortage) else plan
+    return name_unusable_gpus(spec, machines, plan) if isinstance(plan, Shortage) else plan
 
 
 def _place(spec: Placeable, machines: Sequence[Machine], shard_takes: int) -> tuple[Place, ...] | Shortage:

@@ -114,7 +114,9 @@ def free_machines(session: Session) -> list[Machine]:
 
 
 def _machine(node: NodeRow, running: Sequence[ProcessRow], moment: datetime) -> Machine:
-    slots, indices = {process.slot for process in running}, [gpu["index"] for gpu in node.gpus]
+    obstacle = _gpu_obstacle(node)
+    gpus = [] if obstacle else node.gpus
+    slots, indices = {process.slot for process in running}, [gpu["index"] for gpu in gpus]
     taken = Counter(gpu for process in running for gpu, _ in read_ticks(process.gpu_ticks))
     return Machine(
         node.id,
@@ -126,8 +128,19 @@ def _machine(node: NodeRow, running: Sequence[ProcessRow], moment: datetime) -> 
         draining=node.draining_since is not None,
         isolates_network=node.isolation is not None and node.isolation["level"] == Level.NAMESPACE,
         cuts_network=node.isolation is not None and node.isolation["network"] == Network.PLATFORM,
-        gpu_memory={gpu["index"]: gpu["memory"] for gpu in node.gpus},
+        gpu_memory={gpu["index"]: gpu["memory"] for gpu in gpus},
+        gpu_obstacle=obstacle,
         trouble=node.trouble if node.retry_at is not None and node.retry_at > moment else None,
+    )
+
+
+def _gpu_obstacle(node: NodeRow) -> str:
+    if not node.gpus or node.torch is None or node.torch["cuda"] is not None:
+        return ""
+    many = "a GPU" if len(node.gpus) == 1 else f"{len(node.gpus)} GPUs"
+    return (
+        f"{node.name} has {many}, and torch {node.torch['version']}, which has no CUDA; install a torch with CUDA there "
+        "(`make demo TORCH=cuda`), and start its agent again."
     )
 
 

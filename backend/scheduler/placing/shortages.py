@@ -24,6 +24,15 @@ class Shortage:
         return self.reason in ("no_capacity", "no_gpu", "behind")
 
 
+def name_unusable_gpus(spec: Placeable, connected: Sequence[Machine], short: Shortage) -> Shortage:
+    """Return the shortage with the machines whose GPUs the job could use, if their torch could."""
+    wants_gpus = spec.roles.worker.effective_device == "cuda" or spec.roles.server.device == "cuda"
+    obstacles = [machine.gpu_obstacle for machine in open_machines(suitable_machines(spec, connected)) if machine.gpu_obstacle]
+    if not wants_gpus or not obstacles or short.reason not in ("too_large", "no_gpu"):
+        return short
+    return Shortage(short.reason, " ".join([short.message, *obstacles]))
+
+
 def find_shortage(spec: Placeable, connected: Sequence[Machine], shard_takes: int) -> Shortage | None:
     """Return what the job lacks on the machines that are connected; None: nothing."""
     if not connected:

@@ -5975,6 +5975,8 @@ export interface components {
             version: string;
             /** @description null: its agent does not report it */
             isolation: components["schemas"]["NodeIsolation"] | null;
+            /** @description Build of torch of its processes; null: its agent does not report it */
+            torch?: components["schemas"]["NodeTorch"] | null;
             /**
              * Registered At
              * Format: date-time
@@ -6158,6 +6160,19 @@ export interface components {
          * @enum {string}
          */
         NodeStatus: "ready" | "lost";
+        /** NodeTorch */
+        NodeTorch: {
+            /**
+             * Version
+             * @example 2.13.0
+             */
+            version: string;
+            /**
+             * Cuda
+             * @description Version of CUDA that it was built for; null: it cannot use GPUs
+             */
+            cuda?: string | null;
+        };
         /** Nodes */
         Nodes: {
             /** Items */
@@ -7048,6 +7063,7 @@ export interface components {
                 [key: string]: string;
             };
             isolation?: components["schemas"]["ReportedIsolation"] | null;
+            torch?: components["schemas"]["ReportedTorch"] | null;
         };
         /** Registered */
         Registered: {
@@ -7159,6 +7175,22 @@ export interface components {
             usage?: components["schemas"]["ReportedUsage"] | null;
             /** @description User code that blocks the start of the process */
             hang?: components["schemas"]["Hang"] | null;
+        };
+        /**
+         * ReportedTorch
+         * @description The torch of a node's processes.
+         */
+        ReportedTorch: {
+            /**
+             * Version
+             * @example 2.13.0
+             */
+            version: string;
+            /**
+             * Cuda
+             * @description Version of CUDA that it was built for; null: it cannot use GPUs
+             */
+            cuda?: string | null;
         };
         /**
          * ReportedUsage

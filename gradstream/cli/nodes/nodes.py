@@ -36,6 +36,7 @@ def command(as_json: AsJson = False, url: Url = None, token_file: TokenFile = No
             ">GPUs used",
             Column("CPUs", right=True, optional=True),
             Column("memory", right=True, optional=True),
+            Column("torch", optional=True),
             Column("isolation", optional=True),
             Column("last seen", optional=True),
             Column("joined", optional=True),
@@ -49,6 +50,7 @@ def command(as_json: AsJson = False, url: Url = None, token_file: TokenFile = No
                 f"{sum(gpu.used for gpu in node.gpus):.3g}/{len(node.gpus)}",
                 str(node.cpus),
                 size(node.memory),
+                _torch_word(node),
                 node.isolation.level if node.isolation else "unknown",
                 ago(node.last_seen_at),
                 _joined(node),
@@ -63,6 +65,13 @@ def _process_word(process: NodeProcess) -> str:
     """`worker-0`, `worker-0 (1/2 of GPU 0)`"""
     gpus = gpu_words(process.gpus, process.gpu_share)
     return f"{process.label} ({gpus})" if gpus else process.label
+
+
+def _torch_word(node: Node) -> str:
+    """`2.13.0, CUDA 13.0`"""
+    if node.torch is None:
+        return "unknown"
+    return f"{node.torch.version}, {f'CUDA {node.torch.cuda}' if node.torch.cuda else 'no CUDA'}"
 
 
 def _joined(node: Node) -> str:

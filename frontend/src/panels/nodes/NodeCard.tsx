@@ -15,7 +15,7 @@ import classes from "./NodeCard.module.css"
 
 export function NodeCard({ node }: { node: Node }) {
   const now = useNow()
-  const { name, status, cpus, memory, memory_used, load, gpus, version, last_seen_at, draining_since, trouble, retry_at } = node
+  const { name, status, cpus, memory, memory_used, load, gpus, torch, version, last_seen_at, draining_since, trouble, retry_at } = node
   const { joined_at, joined_with, isolation } = node
   const rotate = useRotateNode(node.id)
   const actions = (
@@ -52,6 +52,10 @@ export function NodeCard({ node }: { node: Node }) {
           <Stat label="GPUs" value={gpus.length === 0 ? "none" : String(gpus.length)} />
         </dl>
         <Gpus node={node} />
+        <Text size="sm" c="dimmed">
+          torch: {torch ? `${torch.version}, ${torch.cuda ? `CUDA ${torch.cuda}` : "no CUDA"}` : "unknown"}
+          {torch && !torch.cuda && gpus.length > 0 && ". Jobs use no GPU here: install a torch with CUDA, and start the agent again"}
+        </Text>
         <Text size="sm" c={isolation?.level === "none" ? undefined : "dimmed"} style={{ overflowWrap: "anywhere" }}>
           Isolation of jobs: {isolation ? describeIsolation(isolation) : "unknown"}
         </Text>
