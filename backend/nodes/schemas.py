@@ -131,8 +131,8 @@ class ReportedUsage(Message):
     at: float = Field(ge=0, le=_END_OF_TIME, allow_inf_nan=False, description="Time of the measurement, seconds since the epoch")
     cpu: Load | None = Field(description="Cores, mean since the last measurement; null: this is the first")
     memory: Bytes = Field(description="Bytes resident")
-    gpu: Load | None = Field(None, description="Share of the time that its GPU worked")
-    gpu_memory: Bytes | None = Field(None, description="Bytes taken on its GPU")
+    gpu: Load | None = Field(None, description="Share of the time that it worked on its GPUs")
+    gpu_memory: Bytes | None = Field(None, description="Bytes that it has on its GPUs")
 
 
 class ReportedProcess(Message):

@@ -7214,12 +7214,12 @@ export interface components {
             memory: number;
             /**
              * Gpu
-             * @description Share of the time that its GPU worked
+             * @description Share of the time that it worked on its GPUs
              */
             gpu?: number | null;
             /**
              * Gpu Memory
-             * @description Bytes taken on its GPU
+             * @description Bytes that it has on its GPUs
              */
             gpu_memory?: number | null;
         };
@@ -9262,7 +9262,7 @@ export interface components {
             memory: number | null;
             /**
              * Gpu
-             * @description Share of the time that its GPU worked
+             * @description Share of the time that it worked on its GPUs
              */
             gpu: number | null;
             /**
