@@ -137,8 +137,6 @@ def _check_group(spec: JobSpec) -> None:
     _check_machines(spec, f"{place}.machines")
     if peers == 1:
         return
-    if spec.roles.worker.device == "cuda":
-        raise ValueError(f"{place}: a group computes on CPUs; set roles.worker.device: cpu, or remove it")
     if spec.roles.worker.hogwild > 1:
         raise ValueError(f"{place}: hogwild threads take whole mini-batches, and peers take parts of each; remove one of the two")
     if spec.tables:

@@ -106,12 +106,13 @@ class WorkerRole(SpecPart, frozen=True):
 
     count: int = Field(1, ge=1, le=1000, description="Worker processes")
     device: Literal["auto", "cpu", "cuda"] = Field(
-        "auto", description="Device of each worker. auto: a GPU if the node has a free one, else the CPU"
+        "auto",
+        description="Device of each worker. auto: a GPU for each of its processes if the node has enough free ones, else the CPU",
     )
     gpu: GpuPart = Field(
         1.0,
-        description="Share of a GPU that a worker takes: 1, or 1/k for k of 2 to 6, 10 or 12, such as 0.5. Workers of any jobs "
-        "share a GPU as far as their shares add up to 1; torch keeps each to its share of the memory",
+        description="Share of a GPU that each process of a worker takes: 1, or 1/k for k of 2 to 6, 10 or 12, such as 0.5. Workers "
+        "of any jobs share a GPU as far as their shares add up to 1; torch keeps each to its share of the memory",
     )
     threads: int = Field(1, ge=1, le=256, description="CPU threads of each worker")
     hogwild: int = Field(
@@ -151,8 +152,8 @@ class WorkerRole(SpecPart, frozen=True):
 
     @property
     def effective_device(self) -> Literal["auto", "cpu", "cuda"]:
-        """The device to place it on: threads and peers share parameters in the memory of CPUs."""
-        return "cpu" if self.hogwild > 1 or self.group.peers > 1 else self.device
+        """The device to place it on: threads share parameters in the memory of CPUs."""
+        return "cpu" if self.hogwild > 1 else self.device
 
 
 class Roles(SpecPart, frozen=True):

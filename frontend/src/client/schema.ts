@@ -9289,14 +9289,14 @@ export interface components {
             count: number;
             /**
              * Device
-             * @description Device of each worker. auto: a GPU if the node has a free one, else the CPU
+             * @description Device of each worker. auto: a GPU for each of its processes if the node has enough free ones, else the CPU
              * @default auto
              * @enum {string}
              */
             device: "auto" | "cpu" | "cuda";
             /**
              * Gpu
-             * @description Share of a GPU that a worker takes: 1, or 1/k for k of 2 to 6, 10 or 12, such as 0.5. Workers of any jobs share a GPU as far as their shares add up to 1; torch keeps each to its share of the memory
+             * @description Share of a GPU that each process of a worker takes: 1, or 1/k for k of 2 to 6, 10 or 12, such as 0.5. Workers of any jobs share a GPU as far as their shares add up to 1; torch keeps each to its share of the memory
              * @default 1
              */
             gpu: number;

@@ -56,7 +56,7 @@ def test_what_a_job_could_use_of_a_machine() -> None:
     assert reservations(job(1, "auto"), [plain]) == reservations(job(1, on="cuda"), [plain]) == [Reservation(4, True)]
     assert reservations(with_share(job(9, "cuda"), 0.5), [plain]) == [Reservation(4, True)]
     assert reservations(with_share(job(9, "cuda"), 0.5), [machine("a", 1, slots=8, gpus=2)]) == [Reservation(4, True)]
-    assert reservations(group(1, 2), [plain, cut]) == [Reservation(4, 0), nothing]
+    assert reservations(group(1, 2), [plain, cut]) == [Reservation(4, True), nothing]
     assert reservations(without_servers(2, collective="gloo"), [plain, cut]) == [Reservation(4, 0), nothing]
     assert reservations(without_servers(4), [plain, cut]) == [Reservation(4, 0), nothing], "spread, it needs a network"
     assert reservations(without_servers(3, "cuda", "shared"), [plain]) == [nothing], "too few GPUs for all of its workers"

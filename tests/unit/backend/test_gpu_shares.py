@@ -135,3 +135,91 @@ def test_a_share_need_not_be_in_one_piece() -> None:
     assert (len(third), len(quarter), len(half)) == (20, 15, 30)
     assert {tick for _, tick in half} == {*range(20), *range(35, 45)}
     assert gpus_of(write_ticks(uuid4(), half), 2) == [0]
+
+
+def group(workers: int, peers: int, gpu: float = 1.0, device: str = "cuda", machines: int = 1) -> JobSpec:
+    worker = {"count": workers, "device": device, "gpu": gpu, "group": {"replicate": peers * machines, "machines": machines}}
+    given = {"workload": {"entrypoint": "work:Work"}, "strategy": {"name": "async"}, "stop": {"steps": 1}}
+    return JobSpec.model_validate({"name": "job", "roles": {"worker": worker}, **given})
+
+
+def test_a_group_takes_a_gpu_for_each_of_its_processes_on_one_machine() -> None:
+    there = [machine("a", 8, gpus=3), machine("b", 8, gpus=4)]
+    assert gpus(place(group(1, 4), there)) == [("b", (0, 1, 2, 3), 1)]
+    assert gpus(place(group(2, 4, 0.5), there)) == [("b", (0, 0, 1, 1), 2), ("b", (2, 2, 3, 3), 2)]
+    assert gpus(place(group(2, 3), there)) == [("b", (0, 1, 2), 1), ("a", (0, 1, 2), 1)]
+
+
+def test_auto_gives_a_group_gpus_if_there_are_enough_for_all_of_it() -> None:
+    assert gpus(place(group(2, 2, device="auto"), [machine("a", 8, gpus=3)])) == [("a", (0, 1), 1), ("a", (), 1)]
+    assert gpus(place(group(1, 4, device="auto"), [machine("a", 8, gpus=3)])) == [("a", (), 1)]
+
+
+def test_a_group_over_machines_takes_gpus_on_each() -> None:
+    there = [machine("a", 2, gpus=2), machine("b", 2, gpus=2), machine("c", 8, gpus=1)]
+    plan = placed(place(group(1, 2, machines=2), there))
+    assert [(p.role, p.node, p.gpus) for p in plan if p.gpus] == [("worker", "a", (0, 1)), ("peers", "b", (0, 1))]
+    on_two = [machine("a", 8, gpus=2), machine("c", 8, gpus=1)]
+    assert not any(p.gpus for p in placed(place(group(1, 2, device="auto", machines=2), on_two))), "one machine has too few"
+
+
+@pytest.mark.parametrize(
+    ("spec", "there", "reason", "begins"),
+    [
+        (
+            group(1, 4),
+            [machine("a", 8, gpus=3), machine("b", 8, gpus=3)],
+            "too_large",
+            "Needs 4 GPUs on one machine (roles.worker.group), and the connected machines have these for 0 workers. Use a ",
+        ),
+        (
+            group(2, 2),
+            [machine("a", 8, gpus=4, free_gpus=3)],
+            "no_gpu",
+            "Waits for 2 GPUs on one machine for each of its 2 workers (roles.worker.group); they are free for 1 worker.",
+        ),
+        (
+            group(1, 2, machines=2),
+            [machine("a", 8, gpus=2, free_gpus=1), machine("b", 8, gpus=2)],
+            "no_gpu",
+            "Waits for 1 free slot each, with 2 GPUs for each worker, on 2 machines",
+        ),
+    ],
+)
+def test_a_shortage_says_how_many_gpus_a_group_needs_on_one_machine(
+    spec: JobSpec, there: list[Machine], reason: str, begins: str
+) -> None:
+    found = place(spec, there)
+    assert isinstance(found, Shortage)
+    assert (found.reason, found.message[: len(begins)]) == (reason, begins)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_groups_never_take_more_than_there_is(seed: int) -> None:
+    draw, on_gpus = random.Random(seed), 0
+    for _ in range(60):
+        machines = [machine(name, draw.randint(1, 6), gpus=draw.randint(0, 4)) for name in "abc"[: draw.randint(1, 3)]]
+        line, taken = QueueLine(machines), Counter[tuple[UUID, int]]()
+        for _ in range(6):
+            spec = group(
+                draw.randint(1, 3),
+                draw.randint(1, 4),
+                draw.choice([1, 0.5, 0.25]),
+                draw.choice(["cuda", "auto"]),
+                draw.choice([1, 1, 2]),
+            )
+            turn = line.next(spec)
+            for each in () if isinstance(turn, Waits) else turn:
+                assert len(each.gpus) in (0, spec.roles.worker.gpu_processes)
+                assert each.gpus or each.role not in ("worker", "peers") or spec.roles.worker.device == "auto"
+                taken.update({(each.node_id, gpu): ticks for gpu, ticks in _added(each).items()})
+                on_gpus += len(each.gpus)
+        assert not taken or max(taken.values()) <= GPU_TICKS
+    assert on_gpus, "worlds in which groups have GPUs"
+
+
+def _added(each: Place) -> Counter[int]:
+    found = Counter[int]()
+    for gpu, ticks in each.ticks:
+        found[gpu] += ticks
+    return found

@@ -476,9 +476,8 @@ def test_processes_that_go_different_ways_are_found_out(kind: str, said: str, gr
     ("more", "said"),
     [
         ({"roles": {"worker": {"group": {"tensor": 2}}}, "compile": True}, "torch compiles a module as a whole"),
-        ({"roles": {"worker": {"group": {"tensor": 2}, "device": "cuda"}}}, "a group computes on CPUs"),
     ],
-    ids=["compile", "cuda"],
+    ids=["compile"],
 )
 def test_a_job_file_that_cannot_be_had_is_refused(more: dict[str, Any], said: str) -> None:
     with pytest.raises(ValidationError, match=said):
