@@ -6,6 +6,12 @@ BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 PAGE_SOURCES := $(shell find frontend -path frontend/node_modules -prune -o -type f -print 2>/dev/null) $(wildcard docs/guides/*.md) docs/glossary.md
 
+# the build of torch: auto, cpu or cuda; see scripts/install-torch
+TORCH ?= auto
+ifeq ($(filter $(TORCH),auto cpu cuda),)
+$(error TORCH=$(TORCH): choose auto, cpu or cuda)
+endif
+
 PYTEST := $(BIN)/pytest -q
 # the tests of `make test`; CI runs those marked `more` as well. `make unit TESTS=tests/unit/wire ARGS='-k keys'` runs one area
 SHORT := not long and not more
@@ -20,7 +26,7 @@ BY_FILE := --dist loadfile --no-loadscope-reorder
 help:  ## list the commands
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-demo: .venv/.demo backend/page/index.html  ## train on real data and show it live; ARGS=--exit ends by itself, ARGS=--json prints one line
+demo: .venv/.demo backend/page/index.html  ## train on real data and show it live; ARGS=--exit ends by itself, ARGS=--json prints one line; TORCH=cpu or cuda chooses the build of torch
 	@$(BIN)/gradstream demo $(ARGS)
 
 up: .venv/.demo backend/page/index.html  ## the platform on this machine, without a job
@@ -136,7 +142,12 @@ clean:  ## remove what was built here; `gradstream reset` removes the platform's
 	@echo "Making a virtual environment in .venv" >&2
 	@$(PYTHON) -m venv .venv || { rm -rf .venv; echo "This Python cannot make virtual environments; on Debian: apt install python3-venv" >&2; exit 1; }
 
-.venv/.demo: .venv/bin/python pyproject.toml constraints.txt
+.venv/.torch-$(TORCH): .venv/bin/python constraints.txt
+	@$(BIN)/python scripts/install-torch $(TORCH)
+	@rm -f .venv/.torch-*
+	@touch $@
+
+.venv/.demo: .venv/bin/python pyproject.toml constraints.txt | .venv/.torch-$(TORCH)
 	@echo "Installing Gradstream and what it needs (a few minutes the first time)" >&2
 	@$(PIP) -e '.[demo]'
 	@touch $@

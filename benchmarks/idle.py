@@ -170,7 +170,7 @@ class _Attempt:
             plane=PlaneAccess(url=url, user=plane.account(self.j), password=self.password),
             store=StoreAccess(url=(self._folder / "store").as_uri()),
             shared=self._shared,
-            gpu=0 if role in self._work.gpus else None,
+            gpus=[0] if role in self._work.gpus else [],
         )
 
     def fork(self, zygote: Zygote, role: Role, rank: int, url: str) -> None:
@@ -265,7 +265,7 @@ class Idle(Quadratic):
 
 def main(order: ProcessOrder, folder: Path) -> int:
     spec, args = order.spec, order.spec.workload.args
-    device = torch.device("cpu" if order.gpu is None else "cuda:0")
+    device = torch.device("cuda:0" if order.gpus else "cpu")
     w = Replica(spec, Idle(spec, args["parameters"], device))
     layout = Layout.of(w.theta, None, spec.roles.server.shards)
     codecs, memory = (spec.codec, spec.pull_codec), CudaMemory() if device.type == "cuda" else None

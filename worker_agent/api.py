@@ -22,6 +22,7 @@ from gradstream.tls import choose_verify
 from worker_agent.consumer import NodeQueue
 from worker_agent.desired import Desired, read_desired, read_interval
 from worker_agent.machine.gpus import Gpu
+from worker_agent.machine.torch_build import torch_build
 from worker_agent.machine.usage import Usage
 from worker_agent.output.logs import Chunk
 from worker_agent.reconcile import State
@@ -85,6 +86,7 @@ class ControlPlane:
             "memory": psutil.virtual_memory().total,
             "gpus": [gpu.as_dict() for gpu in gpus],
             "isolation": isolation.as_json(),
+            "torch": torch.as_dict() if (torch := torch_build()) else None,
         }
         try:
             answer = await self._call("POST", "/register", token=credential, json=about)

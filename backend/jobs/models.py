@@ -4,6 +4,7 @@ in their order, and a reader who has all up to n has missed nothing before n."""
 from __future__ import annotations
 
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -19,10 +20,11 @@ from sqlalchemy import (
     literal_column,
     text,
 )
-from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.dialects.postgresql import JSONB, NUMMULTIRANGE, ExcludeConstraint, Range
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from backend.db import Base
+from backend.jobs.places.gpu_ticks import gpus_of
 from backend.users.models import UserRow
 from gradstream.process.order import Resume, Role, label
 
@@ -155,8 +157,8 @@ class AttemptRow(Base):
 
 
 class ProcessRow(Base):
-    """A process that should run, runs or ran. Its place (slot, GPU) is taken until it has ended: by two unique indexes,
-    so that no two schedulers and no mistake of one can give a place twice."""
+    """A process that should run, runs or ran. Its place (slot, parts of GPUs) is taken until it has ended: by a unique
+    index and an exclusion, so that no two schedulers and no mistake of one can give a place twice."""
 
     __tablename__ = "processes"
 
@@ -171,7 +173,10 @@ class ProcessRow(Base):
     node: Mapped[str]
     """The node's name, which it keeps."""
     slot: Mapped[int | None]
-    gpu: Mapped[int | None]
+    gpu_ticks: Mapped[list[Range[Decimal]]] = mapped_column(NUMMULTIRANGE, default=list)
+    """The parts of GPUs that it has, see `gpu_ticks`; empty: it computes on the CPU."""
+    gpu_share: Mapped[int] = mapped_column(default=1)
+    """k, if it has 1/k of a GPU for each of its processes."""
     status: Mapped[str]
     pid: Mapped[int | None]
     exit_code: Mapped[int | None]
@@ -194,13 +199,18 @@ class ProcessRow(Base):
     __table_args__ = (
         UniqueConstraint("job_id", "attempt", "role", "rank", "incarnation"),
         Index("uq_processes_slot", "node_id", "slot", unique=True, postgresql_where=text("ended_at IS NULL")),
-        Index("uq_processes_gpu", "node_id", "gpu", unique=True, postgresql_where=text("ended_at IS NULL")),
+        ExcludeConstraint(("gpu_ticks", "&&"), name="ex_processes_gpu_ticks", using="gist", where=text("ended_at IS NULL")),
         CheckConstraint("slot IS NOT NULL OR role <> 'worker'", name="worker_has_slot"),
     )
 
     @property
     def label(self) -> str:
         return label(self.role, self.rank)
+
+    @property
+    def gpus(self) -> list[int]:
+        """The GPU of each of its processes on its node, as in `ProcessOrder`."""
+        return gpus_of(self.gpu_ticks, self.gpu_share)
 
 
 class EventRow(Base):

@@ -34,6 +34,8 @@ class NodeRow(Base):
     labels: Mapped[dict[str, Any]] = mapped_column(default=dict)
     isolation: Mapped[dict[str, Any] | None]
     """`Isolation`, as its agent found it; None: it does not tell."""
+    torch: Mapped[dict[str, Any] | None]
+    """`ReportedTorch`; None: its agent does not tell."""
     version: Mapped[str]
     load: Mapped[float | None]
     memory_used: Mapped[int | None] = mapped_column(BigInteger)

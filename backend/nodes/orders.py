@@ -90,7 +90,8 @@ def _order(platform: Platform, job: JobRow, attempt: AttemptRow, row: ProcessRow
         incarnation=row.incarnation,
         spec=jobs.spec_of(job),
         bundle=None if row.role == "server" else job.bundle,
-        gpus=[] if row.gpu is None else [row.gpu],
+        gpus=row.gpus,
+        gpu_share=row.gpu_share,
         plane=PlaneAccess(
             url=settings.plane_public_url or settings.plane_redis_url, user=account(j), password=platform.derived.plane_password(j)
         ),

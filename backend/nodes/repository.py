@@ -95,6 +95,7 @@ def _registered(body: Register, token_hash: bytes) -> dict[str, Any]:
         "labels": body.labels,
         "version": body.version,
         "isolation": body.isolation.model_dump(mode="json") if body.isolation else None,
+        "torch": body.torch.model_dump() if body.torch else None,
         "registered_at": func.clock_timestamp(),
         "last_seen_at": func.clock_timestamp(),
         "trouble": None,

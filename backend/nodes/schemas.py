@@ -53,6 +53,13 @@ class ReportedIsolation(Message):
     network: Word = Field(Network.INTERNET, description="platform: they reach the data plane and the API only; internet: all")
 
 
+class ReportedTorch(Message):
+    """The torch of a node's processes."""
+
+    version: Word = Field(examples=["2.13.0"])
+    cuda: Word | None = Field(None, description="Version of CUDA that it was built for; null: it cannot use GPUs")
+
+
 class Nodes(Schema):
     items: list[Node]
 
@@ -92,6 +99,7 @@ class Register(Message):
     version: Shown
     labels: dict[Shown, Shown] = Field(default_factory=dict, max_length=100)
     isolation: Annotated[ReportedIsolation | None, Beside] = None
+    torch: Annotated[ReportedTorch | None, Beside] = None
 
 
 class Rotate(Message):
@@ -123,8 +131,8 @@ class ReportedUsage(Message):
     at: float = Field(ge=0, le=_END_OF_TIME, allow_inf_nan=False, description="Time of the measurement, seconds since the epoch")
     cpu: Load | None = Field(description="Cores, mean since the last measurement; null: this is the first")
     memory: Bytes = Field(description="Bytes resident")
-    gpu: Load | None = Field(None, description="Share of the time that its GPU worked")
-    gpu_memory: Bytes | None = Field(None, description="Bytes taken on its GPU")
+    gpu: Load | None = Field(None, description="Share of the time that it worked on its GPUs")
+    gpu_memory: Bytes | None = Field(None, description="Bytes that it has on its GPUs")
 
 
 class ReportedProcess(Message):

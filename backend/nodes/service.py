@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy.orm import Session
@@ -192,13 +193,18 @@ _MADE = frozenset({"slots_used", "gpus", "processes"})
 
 
 def _view(node: NodeRow, running: list[ProcessRow], names: dict[UUID, str]) -> Node:
-    owners = {process.gpu: process.id for process in running if process.gpu is not None}
     return Node(
         **{name: getattr(node, name) for name in Node.model_fields if name not in _MADE},
         slots_used=sum(process.slot is not None for process in running),
-        gpus=[NodeGpu(**gpu, used_by=owners.get(gpu["index"])) for gpu in node.gpus],
+        gpus=[_gpu(gpu, running) for gpu in node.gpus],
         processes=[_process(process, names[process.job_id]) for process in running],
     )
+
+
+def _gpu(gpu: dict[str, Any], running: list[ProcessRow]) -> NodeGpu:
+    there = [process for process in running if gpu["index"] in process.gpus]
+    used = sum(process.gpus.count(gpu["index"]) / process.gpu_share for process in there)
+    return NodeGpu(**gpu, used=round(used, 4), used_by=[process.id for process in there])
 
 
 def _process(row: ProcessRow, job: str) -> NodeProcess:
@@ -209,6 +215,7 @@ def _process(row: ProcessRow, job: str) -> NodeProcess:
         label=row.label,
         status=ProcessStatus(row.status),
         slot=row.slot,
-        gpu=row.gpu,
+        gpus=row.gpus,
+        gpu_share=row.gpu_share,
         started_at=row.started_at,
     )

@@ -100,7 +100,7 @@ class WorkerLoad(Schema):
     received_per_second: float | None
     cpu: float | None = Field(description="Cores")
     memory: int | None = Field(description="Bytes")
-    gpu: float | None = Field(description="Share of the time that its GPU worked")
+    gpu: float | None = Field(description="Share of the time that it worked on its GPUs")
     gpu_memory: int | None = Field(description="Bytes")
     peers: list[PeerLoad] = Field(description="The processes of a worker that is a group, by number; empty: it is one process")
 

@@ -84,7 +84,7 @@ def _nodes_of_peers(job: JobRow, spec: JobSpec, processes: Sequence[ProcessRow])
 def _speed(job: JobRow, spec: JobSpec, kept: Folded, processes: Sequence[ProcessRow]) -> Speed | None:
     threads, shares = spec.roles.worker.cores, sum(kept.remaining.shares.values())
     seats = {
-        row.rank: Seat(row.node, row.gpu is not None, threads)
+        row.rank: Seat(row.node, bool(row.gpus), threads)
         for row in processes
         if row.role == "worker" and row.attempt == job.attempt
     }

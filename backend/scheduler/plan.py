@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from uuid import UUID
 
 from sqlalchemy.orm import Session
@@ -42,7 +41,7 @@ from gradstream.api.plan import (
     SizeFrom,
 )
 from gradstream.api.statuses import JobStatus
-from gradstream.process.order import label
+from gradstream.process.order import Role, label
 from gradstream.spec import JobSpec, shard_count
 from gradstream.workload_source import CodeFindings
 
@@ -132,14 +131,16 @@ def _if_alone(needs: Needs, machines: Sequence[Machine], turn: Waits) -> tuple[P
     """Return the places of a job that waits, if nothing else ran; none, if it does not fit."""
     if not turn.shortage.passes_by_itself:
         return ()
-    empty = [replace(m, free_slots=tuple(range(m.slots)), free_gpus=tuple(m.every_gpu)) for m in machines]
     spec, takes = needs
-    found = place(spec, empty, takes)
+    found = place(spec, [machine.emptied for machine in machines], takes)
     return found if isinstance(found, tuple) else ()
 
 
 def _start(turn: tuple[Place, ...] | Waits, places: Sequence[Place], ahead: int) -> PlannedStart:
-    processes = [PlannedProcess(role=p.role, rank=p.rank, label=label(p.role, p.rank), node=p.node, gpu=p.gpu) for p in places]
+    processes = [
+        PlannedProcess(role=p.role, rank=p.rank, label=label(p.role, p.rank), node=p.node, gpus=list(p.gpus), gpu_share=p.gpu_share)
+        for p in places
+    ]
     if isinstance(turn, Waits):
         short = turn.shortage
         return PlannedStart(
@@ -202,7 +203,7 @@ def _local_share(spec: JobSpec, places: Sequence[Place]) -> float | None:
 
 
 def _nodes(session: Session, spec: JobSpec, size: Size, places: Sequence[Place]) -> list[NodeMemory]:
-    """Each machine that would be used, and each GPU, which one process has for itself."""
+    """Each machine that would be used, and each GPU with its processes."""
     memory = forecast.memory(spec, size)
     of = {
         "worker": memory.worker,
@@ -210,26 +211,36 @@ def _nodes(session: Session, spec: JobSpec, size: Size, places: Sequence[Place])
         "server": memory.server // max(1, spec.roles.server.shards),
         "evaluator": memory.evaluator,
     }
-    split = {"worker": forecast.worker_on_gpu, "server": forecast.shard_on_gpu}
     rows = {node.id: node for node in nodes.all_nodes(session)}
     needed: Counter[UUID] = Counter()
-    on_gpus = []
+    on_gpus = dict[tuple[UUID, int, Role], int]()
     for each in places:
-        if each.gpu is None:
+        if not each.gpus:
             needed[each.node_id] += of[each.role]
             continue
-        takes = split[each.role](spec, size)
+        takes = (forecast.shard_on_gpu if each.role == "server" else forecast.worker_on_gpu)(spec, size)
         needed[each.node_id] += takes.host
-        [total] = [gpu["memory"] for gpu in rows[each.node_id].gpus if gpu["index"] == each.gpu]
-        on_gpus.append(NodeMemory(node=each.node, gpu=each.gpu, role=each.role, needed=takes.gpu, total=total))
+        for gpu in each.gpus:
+            key = each.node_id, gpu, each.role
+            on_gpus[key] = on_gpus.get(key, 0) + takes.gpu
     hosts = [
         NodeMemory(node=rows[id].name, gpu=None, role=None, needed=count, total=rows[id].memory) for id, count in needed.items()
     ]
-    return sorted([*hosts, *on_gpus], key=lambda each: (each.node, -1 if each.gpu is None else each.gpu))
+    devices = [
+        NodeMemory(
+            node=rows[id].name,
+            gpu=gpu,
+            role=role,
+            needed=count,
+            total=next(each["memory"] for each in rows[id].gpus if each["index"] == gpu),
+        )
+        for (id, gpu, role), count in on_gpus.items()
+    ]
+    return sorted([*hosts, *devices], key=lambda each: (each.node, -1 if each.gpu is None else each.gpu))
 
 
 def _on_machines(session: Session, spec: JobSpec, size: Size | None, places: Sequence[Place]) -> list[JobWarning]:
-    workers = Counter(each.node_id for each in places if each.role in ("worker", "peers") and each.gpu is None)
+    workers = Counter(each.node_id for each in places if each.role in ("worker", "peers") and not each.gpus)
     found = [
         warning
         for row in nodes.all_nodes(session)

@@ -137,7 +137,7 @@ def _machines(
         summaries = [one for other in ranks if (one := kept.summaries.worker(other))]
         cores = max((one.last.get("cores", 0.0) for one in summaries), default=0.0)
         threads, load = len(ranks) * spec.roles.worker.cores, node.load if node and running else None
-        found[rank] = WorkerMachine(row.node, row.gpu is not None, len(ranks), threads, cores, load, node.cpus if node else 0)
+        found[rank] = WorkerMachine(row.node, bool(row.gpus), len(ranks), threads, cores, load, node.cpus if node else 0)
     return found
 
 

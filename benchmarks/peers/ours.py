@@ -129,7 +129,7 @@ class OnOneGpu(LocalAttempt):
 
     def order(self, role: Role, rank: int, incarnation: int) -> ProcessOrder:
         order = super().order(role, rank, incarnation)
-        return order if role == "evaluator" else order.model_copy(update={"gpu": 0})
+        return order if role == "evaluator" else order.model_copy(update={"gpus": [0]})
 
 
 class Books:

@@ -43,7 +43,8 @@ class Process(ApiModel):
     rank: int = Field(description="Worker or shard number from 0; -1: the evaluator")
     incarnation: int = Field(description="Respawns of this rank within the attempt")
     node: str
-    gpu: int | None
+    gpus: list[int] = Field(description="GPU of each of its processes on its node; empty: it computes on the CPU")
+    gpu_share: int = Field(1, description="k, if it has 1/k of a GPU for each of its processes")
     status: Known[ProcessStatus]
     exit_code: int | None
     reason: str | None

@@ -126,7 +126,7 @@ class NodeShare(ApiModel):
     name: str
     processes: int
     slots: int
-    gpus: int
+    gpus: float = Field(description="GPUs, with the shares of others added up")
 
 
 class HoldingJob(ApiModel):
@@ -138,7 +138,7 @@ class HoldingJob(ApiModel):
     priority: int
     status: Known[JobStatus]
     slots: int
-    gpus: int
+    gpus: float = Field(description="GPUs, with the shares of others added up")
     since: datetime = Field(description="Start of its oldest process")
     nodes: list[NodeShare]
 

@@ -98,7 +98,8 @@ class PlannedProcess(ApiModel):
     rank: int = Field(description="Worker or shard number from 0; -1: the evaluator")
     label: str = Field(examples=["worker-0"])
     node: str
-    gpu: int | None
+    gpus: list[int] = Field(description="GPU of each of its processes on its node; empty: it computes on the CPU")
+    gpu_share: int = Field(1, description="k, if it would have 1/k of a GPU for each of its processes")
 
 
 class PlannedStart(ApiModel):
@@ -129,8 +130,8 @@ class SizeFrom(ApiModel):
 
 class NodeMemory(ApiModel):
     node: str
-    gpu: int | None = Field(description="Number of a GPU that one process would use; null: the machine's own memory")
-    role: Known[Role] | None = Field(description="Role of the process that would use the GPU")
+    gpu: int | None = Field(description="Number of a GPU that processes would use; null: the machine's own memory")
+    role: Known[Role] | None = Field(description="Role of the processes that would use the GPU")
     needed: int = Field(description="Bytes of all processes planned there")
     total: int
 

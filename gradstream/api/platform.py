@@ -26,7 +26,8 @@ class NodeGpu(ApiModel):
     index: int
     name: str = Field(examples=["NVIDIA H200"])
     memory: int = Field(description="Bytes")
-    used_by: UUID | None = Field(description="Process that uses it exclusively")
+    used: float = Field(description="Share of it that processes have, from 0 to 1")
+    used_by: list[UUID] = Field(description="Processes that have a share of it")
 
 
 class NodeIsolation(ApiModel):
@@ -42,6 +43,11 @@ class NodeIsolation(ApiModel):
     )
 
 
+class NodeTorch(ApiModel):
+    version: str = Field(examples=["2.13.0"])
+    cuda: str | None = Field(None, description="Version of CUDA that it was built for; null: it cannot use GPUs")
+
+
 class NodeProcess(ApiModel):
     id: UUID
     job_id: UUID
@@ -49,7 +55,8 @@ class NodeProcess(ApiModel):
     label: str
     status: Known[ProcessStatus]
     slot: int | None
-    gpu: int | None
+    gpus: list[int] = Field(description="GPU of each of its processes; empty: it computes on the CPU")
+    gpu_share: int = Field(1, description="k, if it has 1/k of a GPU for each of its processes")
     started_at: datetime | None
 
 
@@ -66,6 +73,7 @@ class Node(ApiModel):
     memory_used: int | None = Field(description="Bytes")
     version: str
     isolation: NodeIsolation | None = Field(description="null: its agent does not report it")
+    torch: NodeTorch | None = Field(None, description="Build of torch of its processes; null: its agent does not report it")
     registered_at: datetime = Field(description="Last start of its agent")
     joined_at: datetime | None = Field(description="Time at which it joined; null: it joined under an older version")
     joined_with: str | None = Field(description="Join token that it joined with", examples=["machines (3f2a9c1b) of ada"])

@@ -48,7 +48,7 @@ _OTHER_NAMES: Mapping[str, str] = {
     "nproc_per_node": "/roles/worker/count",
     "workers": "/roles/worker/count",
     "servers": "/roles/server/count",
-    "gpu": "/roles/worker/device",
+    "gpu": "/roles/worker/gpu",
     "gpus": "/roles/worker/device",
     "model": "/workload/entrypoint",
     "module": "/workload/entrypoint",

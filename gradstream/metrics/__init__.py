@@ -286,8 +286,8 @@ CORES = define_metric(
     "system/cores", "Usable cores", "cores", "Physical processor cores that a worker may use, by worker", drawn=False
 )
 MEMORY = define_metric("system/memory", "Memory", "bytes", "Memory that a process holds, by process", "lower")
-GPU = define_metric("system/gpu", "GPU", "1", "Share of the time that a process's GPU worked, by process", "higher")
-GPU_MEMORY = define_metric("system/gpu_memory", "GPU memory", "bytes", "Memory taken on a process's GPU, by process", "lower")
+GPU = define_metric("system/gpu", "GPU", "1", "Share of the time that a process worked on its GPUs, by process", "higher")
+GPU_MEMORY = define_metric("system/gpu_memory", "GPU memory", "bytes", "Memory that a process has on its GPUs, by process", "lower")
 
 LEDGER = (PUSHED, APPLIED, DEFERRED, DROPPED, PENDING)
 """Outcomes of a worker's pushes: the first is the sum of the others."""

@@ -23,6 +23,7 @@ from gradstream.center.tables import kernel_cache
 from gradstream.process import exits
 from gradstream.process.blame import shorten_warnings
 from gradstream.process.exits import EXIT_CODES, Exit, ExitReason
+from gradstream.process.gpu_memory import limit_gpu_memory
 from gradstream.process.naming import name_process
 from gradstream.process.order import ProcessOrder
 from gradstream.process.zygote import orphans
@@ -135,6 +136,8 @@ def _settle(order: ProcessOrder, folder: Path) -> None:
     import torch
 
     torch.set_num_threads(threads)
+    if len(order.visible_gpus) == 1:  # the peers of a group on several GPUs know which one is theirs
+        limit_gpu_memory(order.gpu_share)
 
 
 def _write_no_bytecode() -> None:

@@ -41,6 +41,7 @@ def check(spec: JobSpec) -> None:
     _check_deal(spec)
     _check_hogwild(spec)
     _check_group(spec)
+    _check_gpu(spec)
     _check_arithmetic(spec)
     for key in spec.env:
         if _RESERVED_ENV.search(key) or not re.fullmatch(r"[A-Za-z_]\w*", key):
@@ -145,6 +146,13 @@ def _check_group(spec: JobSpec) -> None:
         raise ValueError(f"{place}.tensor: torch compiles a module as a whole, and tensor splits it; remove compile")
     if stages > 1:
         _check_stages(spec, stages, f"{place}.stages")
+
+
+def _check_gpu(spec: JobSpec) -> None:
+    """Refuse a share of a GPU for workers that take none."""
+    worker = spec.roles.worker
+    if worker.gpu_share > 1 and worker.effective_device == "cpu":
+        raise ValueError("roles.worker.gpu: these workers compute on CPUs; set roles.worker.device: cuda or auto, or remove gpu")
 
 
 def _check_machines(spec: JobSpec, place: str) -> None:

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from gradstream.optim.spec import AnyOptimizer
 from gradstream.spec.part import SpecPart
-from gradstream.spec.values import Seconds, ShardCount
+from gradstream.spec.values import GpuPart, Seconds, ShardCount, gpu_share_of
 
 Collective = Literal["auto", "shared", "gloo"]
 
@@ -106,7 +106,13 @@ class WorkerRole(SpecPart, frozen=True):
 
     count: int = Field(1, ge=1, le=1000, description="Worker processes")
     device: Literal["auto", "cpu", "cuda"] = Field(
-        "auto", description="Device of each worker. auto: a GPU if the node has a free one, else the CPU"
+        "auto",
+        description="Device of each worker. auto: a GPU for each of its processes if the node has enough free ones, else the CPU",
+    )
+    gpu: GpuPart = Field(
+        1.0,
+        description="Share of a GPU that each process of a worker takes: 1, or 1/k for k of 2 to 6, 10 or 12, such as 0.5. Workers "
+        "of any jobs share a GPU as far as their shares add up to 1; torch keeps each to its share of the memory",
     )
     threads: int = Field(1, ge=1, le=256, description="CPU threads of each worker")
     hogwild: int = Field(
@@ -133,6 +139,16 @@ class WorkerRole(SpecPart, frozen=True):
     def cores(self) -> int:
         """CPU cores that a worker keeps busy on each of its machines."""
         return self.threads * self.hogwild * self.group.on_one_machine.peers
+
+    @property
+    def gpu_share(self) -> int:
+        """k, if each process takes 1/k of a GPU."""
+        return gpu_share_of(self.gpu) or 1
+
+    @property
+    def gpu_processes(self) -> int:
+        """Processes with a share of a GPU that a worker has on each of its machines, if it computes on GPUs."""
+        return self.group.on_one_machine.peers
 
     @property
     def effective_device(self) -> Literal["auto", "cpu", "cuda"]:

@@ -76,6 +76,30 @@ PassLength = Annotated[
 """Examples, or a time such as `5m`."""
 
 
+GPU_SHARES = (1, 2, 3, 4, 5, 6, 10, 12)
+"""Processes of equal shares that a GPU can be divided among. Each divides `GPU_TICKS`."""
+GPU_TICKS = 60
+"""Parts of a GPU in which shares are counted, so that shares of different sizes add up exactly."""
+
+
+def gpu_share_of(part: float) -> int | None:
+    """Return k for a part of 1/k of a GPU, which may be rounded (0.33); None: there is no such share."""
+    return next((k for k in GPU_SHARES if abs(part * k - 1) <= 0.0101), None)
+
+
+def _gpu_part(given: float) -> float:
+    if gpu_share_of(given) is None:
+        raise ValueError(
+            f"a GPU is shared by 1 to 6, 10 or 12 processes alike, not by parts of {given:g}; set 1, 0.5, 0.333, 0.25, 0.2, "
+            "0.167, 0.1 or 0.083"
+        )
+    return given
+
+
+GpuPart = Annotated[float, Field(gt=0, le=1), AfterValidator(_gpu_part)]
+"""1/k of a GPU, for k in `GPU_SHARES`."""
+
+
 def seconds_of(written: str) -> float:
     """Return the seconds of a duration that the job file has accepted."""
     return float(_seconds(written))

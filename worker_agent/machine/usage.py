@@ -33,9 +33,9 @@ class Usage:
     memory: int
     """Bytes resident."""
     gpu: float | None = None
-    """Share of the time that its GPU worked, lately."""
+    """Share of the time that it worked on its GPUs, lately."""
     gpu_memory: int | None = None
-    """Bytes taken on its GPU."""
+    """Bytes that it has on its GPUs."""
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -96,8 +96,8 @@ class UsageMeter:
             if memory == 0:
                 continue  # it has ended; its exit is about to be seen
             spent[order.id] = moment, seconds
-            gpu = order.gpus[0] if order.gpus else None
-            found[order.id] = Usage(time.time(), self._cores(order.id, moment, seconds), memory, *gpus.usage(gpu))
+            used = gpus.usage(order.visible_gpus, {one.pid for one in family}, alone=order.gpu_share == 1)
+            found[order.id] = Usage(time.time(), self._cores(order.id, moment, seconds), memory, *used)
         self._spent = spent
         return found
 

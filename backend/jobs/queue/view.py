@@ -65,21 +65,25 @@ def _holder(job: JobRow, processes: list[ProcessRow]) -> HoldingJob:
         user=job.user,
         priority=job.priority,
         status=JobStatus(job.status),
-        slots=_count(processes, "slot"),
-        gpus=_count(processes, "gpu"),
+        slots=_slots(processes),
+        gpus=_gpus(processes),
         since=min(process.assigned_at for process in processes),
         nodes=[
             NodeShare(
                 id=id,
                 name=name,
                 processes=len(there := [process for process in processes if process.node == name]),
-                slots=_count(there, "slot"),
-                gpus=_count(there, "gpu"),
+                slots=_slots(there),
+                gpus=_gpus(there),
             )
             for name, id in sorted(nodes.items())
         ],
     )
 
 
-def _count(processes: list[ProcessRow], place: str) -> int:
-    return sum(getattr(process, place) is not None for process in processes)
+def _slots(processes: list[ProcessRow]) -> int:
+    return sum(process.slot is not None for process in processes)
+
+
+def _gpus(processes: list[ProcessRow]) -> float:
+    return round(sum(len(process.gpus) / process.gpu_share for process in processes), 4)

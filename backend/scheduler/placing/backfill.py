@@ -16,18 +16,17 @@ class Reservation:
     """A part of one machine."""
 
     slots: int = 0
-    gpus: int = 0
+    gpus: bool = False
+    """All of its GPUs."""
 
     def joined_with(self, other: Reservation) -> Reservation:
         """Return what both jobs together could use: those that need GPUs take a slot for each of the same GPUs."""
-        return Reservation(max(self.slots, other.slots), max(self.gpus, other.gpus))
+        return Reservation(max(self.slots, other.slots), self.gpus or other.gpus)
 
     def taken_from(self, machine: Machine) -> Machine:
         """Return the machine with as many fewer free places."""
-        slots, gpus = (
-            max(0, len(free) - kept) for free, kept in ((machine.free_slots, self.slots), (machine.free_gpus, self.gpus))
-        )
-        return replace(machine, free_slots=machine.free_slots[:slots], free_gpus=machine.free_gpus[:gpus])
+        slots = max(0, len(machine.free_slots) - self.slots)
+        return replace(machine, free_slots=machine.free_slots[:slots], free_ticks={} if self.gpus else machine.free_ticks)
 
 
 def reservations(spec: Placeable, machines: Sequence[Machine]) -> list[Reservation]:
@@ -36,13 +35,13 @@ def reservations(spec: Placeable, machines: Sequence[Machine]) -> list[Reservati
     suitable = {machine.id for machine in suitable_machines(spec, machines) if _may_hold(spec, machine)}
     takes_gpus = worker.effective_device != "cpu" or server.device != "cpu"
     return [
-        Reservation(_slots(spec, machine), machine.gpus if takes_gpus else 0) if machine.id in suitable else Reservation()
+        Reservation(_slots(spec, machine), takes_gpus and machine.gpus > 0) if machine.id in suitable else Reservation()
         for machine in machines
     ]
 
 
 def _slots(spec: Placeable, machine: Machine) -> int:
-    return min(machine.slots, machine.gpus) if spec.roles.worker.effective_device == "cuda" else machine.slots
+    return machine.emptied.count_fitting(spec.roles.worker)
 
 
 def _may_hold(spec: Placeable, machine: Machine) -> bool:

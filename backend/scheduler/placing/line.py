@@ -69,4 +69,4 @@ def _key(spec: Placeable, shard_takes: int) -> Hashable:
     """Return all that the places of a job depend on."""
     worker, server = spec.roles.worker, spec.roles.server
     kinds = spec.network, worker.effective_device, server.device, server.collective, spec.spreads
-    return kinds, worker.count, worker.group.machines, server.count, shard_takes
+    return kinds, worker.count, worker.gpu_share, worker.gpu_processes, worker.group.machines, server.count, shard_takes

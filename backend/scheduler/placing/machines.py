@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 from uuid import UUID
 
-from gradstream.spec.roles import Roles
+from gradstream.spec.roles import Roles, WorkerRole
+from gradstream.spec.values import GPU_TICKS
 
 
 class Placeable(Protocol):
@@ -33,7 +34,8 @@ class Machine:
     """All slots; the free ones are `free_slots`."""
     free_slots: tuple[int, ...]
     gpus: int = 0
-    free_gpus: tuple[int, ...] = ()
+    free_ticks: Mapping[int, int] = field(default_factory=dict)
+    """Free parts of each GPU, of 60; a GPU without any need not be in it."""
     draining: bool = False
     """Nothing new is placed on it, whatever is free."""
     trouble: str | None = None
@@ -45,9 +47,40 @@ class Machine:
     gpu_memory: Mapping[int, int] = field(default_factory=dict)
     """Bytes of each GPU; a GPU that is not in it has unknown memory."""
 
+    gpu_obstacle: str = ""
+    """Why jobs cannot use the GPUs that it has, which are not counted then, and a remedy; empty: they can, or it has none."""
+
     @property
     def every_gpu(self) -> list[int]:
         return list(self.gpu_memory) or list(range(self.gpus))
+
+    @property
+    def free_gpus(self) -> list[int]:
+        """The GPUs of which no process has a part."""
+        return [gpu for gpu, ticks in self.free_ticks.items() if ticks == GPU_TICKS]
+
+    @property
+    def emptied(self) -> Machine:
+        """The machine as it is when nothing runs there."""
+        return replace(self, free_slots=tuple(range(self.slots)), free_ticks=dict.fromkeys(self.every_gpu, GPU_TICKS))
+
+    def free_shares(self, share: int) -> list[int]:
+        """Return the GPU of each free share of 1/`share`: the fullest GPUs first, so that whole ones stay free."""
+        ordered = sorted(self.free_ticks, key=lambda gpu: self.free_ticks[gpu])
+        return [gpu for gpu in ordered for _ in range(self.free_ticks[gpu] * share // GPU_TICKS)]
+
+    def count_fitting(self, worker: WorkerRole) -> int:
+        """Return the workers that fit on what is free, each with a slot and, if it must have them, its GPUs."""
+        if worker.effective_device != "cuda":
+            return len(self.free_slots)
+        return min(len(self.free_slots), len(self.free_shares(worker.gpu_share)) // worker.gpu_processes)
+
+    def without(self, slots: Collection[int | None], gpus: Iterable[tuple[int, int]]) -> Machine:
+        """Return the machine with fewer free places. `gpus`: GPUs and ticks that are taken of each."""
+        ticks = dict(self.free_ticks)
+        for gpu, taken in gpus:
+            ticks[gpu] = ticks.get(gpu, 0) - taken
+        return replace(self, free_slots=tuple(slot for slot in self.free_slots if slot not in slots), free_ticks=ticks)
 
     def large_enough(self, gpus: Sequence[int], needed: int) -> list[int]:
         return [gpu for gpu in gpus if self.gpu_memory.get(gpu, needed) >= needed]

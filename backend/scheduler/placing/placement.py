@@ -1,6 +1,7 @@
 """Placement of the processes of a job: all of them, or none. Pure: jobs and free places in, plans or shortages out.
 
-A worker takes one slot, and one GPU if it computes on one. If its group is on several machines, it takes one slot on each. Servers
+A worker takes one slot, and a GPU or a share of one if it computes on one. A group takes as much for each of its processes on a
+machine. If its group is on several machines, it takes one slot on each. Servers
 and the evaluator run beside the workers: they take no slot, and lie on the machines that have workers, so that a small job stays on
 one machine. A server whose device is `cuda` takes a
 GPU, too; with `auto` it gets one that the workers leave over beside it. Where it is known how much a shard takes on a GPU, one
@@ -15,9 +16,17 @@ from typing import Literal
 from uuid import UUID
 
 from backend.scheduler.placing.machines import Machine, Placeable, groups_fit, open_machines, suitable_machines
-from backend.scheduler.placing.shortages import Shortage, find_shortage, shortage_on_one_machine, shortage_without_network
+from backend.scheduler.placing.shortages import (
+    Shortage,
+    find_shortage,
+    name_unusable_gpus,
+    shortage_on_one_machine,
+    shortage_without_network,
+)
 from gradstream.process.order import Role
 from gradstream.spec import JobSpec
+from gradstream.spec.roles import WorkerRole
+from gradstream.spec.values import GPU_TICKS
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +36,15 @@ class Place:
     node_id: UUID
     node: str
     slot: int | None = None
-    gpu: int | None = None
+    gpus: tuple[int, ...] = ()
+    """The GPU of each of its processes there; empty: it computes on the CPU."""
+    gpu_share: int = 1
+    """k, if each of its processes has 1/k of a GPU."""
+
+    @property
+    def ticks(self) -> list[tuple[int, int]]:
+        """The GPUs, and the parts of each that it takes."""
+        return [(gpu, GPU_TICKS // self.gpu_share) for gpu in self.gpus]
 
 
 def place(spec: Placeable, machines: Sequence[Machine], shard_takes: int = 0) -> tuple[Place, ...] | Shortage:
@@ -37,9 +54,9 @@ def place(spec: Placeable, machines: Sequence[Machine], shard_takes: int = 0) ->
     ran gets that as its shortage, whatever it lacks now."""
     plan = _place(spec, machines, shard_takes)
     if isinstance(plan, Shortage) and plan.passes_by_itself:
-        alone = _place(spec, [_empty(machine) for machine in machines], shard_takes)
-        return alone if isinstance(alone, Shortage) else plan
-    return plan
+        alone = _place(spec, [machine.emptied for machine in machines], shard_takes)
+        plan = alone if isinstance(alone, Shortage) else plan
+    return name_unusable_gpus(spec, machines, plan) if isinstance(plan, Shortage) else plan
 
 
 def _place(spec: Placeable, machines: Sequence[Machine], shard_takes: int) -> tuple[Place, ...] | Shortage:
@@ -72,7 +89,7 @@ def _without_servers(spec: Placeable, machines: Sequence[Machine]) -> tuple[Plac
         workers = _workers(spec, choice)
         if _are_all(workers, spec):
             return (*workers, _evaluator(workers))
-    fits = any(_are_all(_workers(spec, [_empty(machine) for machine in choice]), spec) for choice in choices)
+    fits = any(_are_all(_workers(spec, [machine.emptied for machine in choice]), spec) for choice in choices)
     return shortage_without_network(spec, fits=fits) if spec.spreads else shortage_on_one_machine(spec, fits=fits)
 
 
@@ -82,43 +99,49 @@ def collective_of(spec: Placeable, plan: Sequence[Place]) -> Literal["shared", "
     return "gloo" if spec.roles.server.collective == "gloo" or len(machines) > 1 else "shared"
 
 
-def _empty(machine: Machine) -> Machine:
-    """Return the machine as it is when nothing runs there."""
-    return replace(machine, free_slots=tuple(range(machine.slots)), free_gpus=tuple(machine.every_gpu))
-
-
 def _workers(spec: Placeable, machines: Sequence[Machine]) -> list[Place]:
     """Place as many workers as fit, and fill each machine before the next one. Groups over several machines: see `_groups`."""
     if spec.roles.worker.group.machines > 1:
         return _groups(spec, machines)
-    count, device = spec.roles.worker.count, spec.roles.worker.effective_device
+    worker = spec.roles.worker
     places: list[Place] = []
     for machine in machines:
-        gpus = () if device == "cpu" else machine.free_gpus
-        free = min(len(machine.free_slots), len(gpus)) if device == "cuda" else len(machine.free_slots)
-        for place_on in range(min(free, count - len(places))):
-            gpu = gpus[place_on] if place_on < len(gpus) else None
-            places.append(Place("worker", len(places), machine.id, machine.name, machine.free_slots[place_on], gpu))
+        gpus = _shares(worker, machine)
+        for slot in machine.free_slots[: min(machine.count_fitting(worker), worker.count - len(places))]:
+            own = tuple(gpus.pop(0)) if gpus else ()
+            places.append(Place("worker", len(places), machine.id, machine.name, slot, own, worker.gpu_share if own else 1))
     return places
+
+
+def _shares(worker: WorkerRole, machine: Machine) -> list[list[int]]:
+    """Return the GPUs for each of the workers that can have some on the machine."""
+    if worker.effective_device == "cpu":
+        return []
+    free, each = machine.free_shares(worker.gpu_share), worker.gpu_processes
+    return [sorted(free[first : first + each]) for first in range(0, len(free) - each + 1, each)]
 
 
 def _groups(spec: Placeable, machines: Sequence[Machine]) -> list[Place]:
     """Place all workers, or none. Each has a slot on several machines, on the first of which is its lead. The fewest machines are
     used, and of these the ones with the most free slots first, so that the last workers still find different ones."""
-    count, each = spec.roles.worker.count, spec.roles.worker.group.machines
+    role = spec.roles.worker
+    count, each = role.count, role.group.machines
     for used in range(each, len(machines) + 1):
-        if groups_fit(count, each, [len(machine.free_slots) for machine in machines[:used]]):
+        if groups_fit(count, each, [machine.count_fitting(role) for machine in machines[:used]]):
             break
     else:
         return []
-    left = {machine.id: list(machine.free_slots) for machine in machines[:used]}
+    left = {machine.id: list(machine.free_slots[: machine.count_fitting(role)]) for machine in machines[:used]}
+    gpus = {machine.id: _shares(role, machine) for machine in machines[:used]}
     places: list[Place] = []
     for worker in range(count):
         chosen = sorted(machines[:used], key=lambda machine: -len(left[machine.id]))[:each]
+        on_gpus = all(gpus[machine.id] for machine in chosen)  # the machines of a group compute on the same kind of device
         for number, machine in enumerate(chosen):
             rank = worker * (each - 1) + number - 1 if number else worker
-            slot = left[machine.id].pop(0)
-            places.append(Place("peers" if number else "worker", rank, machine.id, machine.name, slot))
+            own = tuple(gpus[machine.id].pop(0)) if on_gpus else ()
+            slot, share = left[machine.id].pop(0), role.gpu_share if own else 1
+            places.append(Place("peers" if number else "worker", rank, machine.id, machine.name, slot, own, share))
     return sorted(places, key=lambda place: place.role == "peers")
 
 
@@ -133,8 +156,8 @@ def _servers(spec: Placeable, machines: Sequence[Machine], workers: Sequence[Pla
     places = []
     for k in range(spec.roles.server.shards):
         id, name = hosts[k % len(hosts)]
-        gpu = left[id].pop(0) if spec.roles.server.device == "auto" and left[id] else None
-        places.append(Place("server", k, id, name, gpu=gpu))
+        gpus = (left[id].pop(0),) if spec.roles.server.device == "auto" and left[id] else ()
+        places.append(Place("server", k, id, name, gpus=gpus))
     return places
 
 
@@ -150,7 +173,7 @@ def _servers_on_gpus(spec: Placeable, machines: Sequence[Machine], takes: int) -
             break
         chosen = min(open_ones, key=lambda m: (len(left[m.id]) <= len(m.free_slots), counts[m.id]))
         counts[chosen.id] += 1
-        places.append(Place("server", k, chosen.id, chosen.name, gpu=left[chosen.id].pop()))
+        places.append(Place("server", k, chosen.id, chosen.name, gpus=(left[chosen.id].pop(),)))
     return places
 
 
@@ -159,21 +182,17 @@ def _evaluator(workers: Sequence[Place]) -> Place:
 
 
 def without_places(machines: Sequence[Machine], plan: Sequence[Place]) -> list[Machine]:
-    taken_slots = {(each.node_id, each.slot) for each in plan}
-    taken_gpus = {(each.node_id, each.gpu) for each in plan}
+    there = {machine.id: [each for each in plan if each.node_id == machine.id] for machine in machines}
     return [
-        replace(
-            m,
-            free_slots=tuple(slot for slot in m.free_slots if (m.id, slot) not in taken_slots),
-            free_gpus=tuple(gpu for gpu in m.free_gpus if (m.id, gpu) not in taken_gpus),
-        )
-        for m in machines
+        m.without({each.slot for each in there[m.id]}, (taken for each in there[m.id] for taken in each.ticks)) for m in machines
     ]
 
 
 def _preference(machine: Machine, spec: Placeable) -> tuple[int, int, str]:
-    uses_gpus = spec.roles.worker.effective_device != "cpu" or spec.roles.server.device == "cuda"
-    gpus = len(machine.free_gpus) if uses_gpus else 0
+    worker = spec.roles.worker
+    share = worker.gpu_share if worker.effective_device != "cpu" else 1
+    uses_gpus = worker.effective_device != "cpu" or spec.roles.server.device == "cuda"
+    gpus = len(machine.free_shares(share)) if uses_gpus else 0
     return -gpus, -len(machine.free_slots), machine.name
 
 
@@ -189,7 +208,7 @@ def place_again(role: Role, rank: int, spec: JobSpec, machines: Sequence[Machine
         if isinstance(places, Shortage):
             return None
         worker = next(each for each in places if each.role == "worker")
-        return Place("worker", rank, worker.node_id, worker.node, worker.slot, worker.gpu)
+        return Place("worker", rank, worker.node_id, worker.node, worker.slot, worker.gpus, worker.gpu_share)
     hosts = open_machines(suitable_machines(spec, machines))
     if not hosts:
         return None
@@ -203,7 +222,7 @@ def place_group_again(worker: int, spec: JobSpec, machines: Sequence[Machine], b
     alone = spec.model_copy(update={"roles": _one_worker(spec)})
     others = spec.roles.worker.group.machines - 1
     ordered = sorted(hosts, key=lambda machine: (machine.id not in before, -len(machine.free_slots), machine.name))
-    places = _groups(alone, [machine for machine in ordered if machine.free_slots])
+    places = _groups(alone, [machine for machine in ordered if machine.count_fitting(spec.roles.worker)])
     return [replace(each, rank=worker * others + each.rank if each.role == "peers" else worker) for each in places]
 
 
@@ -215,7 +234,7 @@ def _one_worker(spec: JobSpec) -> object:
 
 def _shortage_of_both(spec: Placeable, machines: Sequence[Machine], takes: int) -> Shortage:
     """GPUs and slots are there, but not beside each other."""
-    empty = [_empty(machine) for machine in machines]
+    empty = [machine.emptied for machine in machines]
     servers = _servers_on_gpus(spec, empty, takes)
     all_there = len(servers) == spec.roles.server.shards
     fits = all_there and _are_all(_workers(spec, without_places(empty, servers)), spec)

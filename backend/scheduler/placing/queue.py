@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
@@ -14,6 +15,7 @@ from backend.hints import Hints
 from backend.jobs import earlier, feed
 from backend.jobs import service as jobs
 from backend.jobs.models import AttemptRow, JobRow, ProcessRow
+from backend.jobs.places.gpu_ticks import choose_ticks, read_ticks, write_ticks
 from backend.jobs.states import switch
 from backend.nodes import service as nodes
 from backend.nodes.models import NodeRow
@@ -26,6 +28,7 @@ from gradstream.api.statuses import AttemptStatus, JobStatus, ProcessStatus
 from gradstream.events import EventKind
 from gradstream.sandbox.sandbox import Level, Network
 from gradstream.spec import JobSpec
+from gradstream.spec.values import GPU_TICKS
 
 
 def shard_takes(session: Session, spec: JobSpec, bundle: str | None, size: Size | None = None) -> int:
@@ -81,7 +84,9 @@ def _collective(spec: JobSpec, plan: Sequence[Place]) -> str | None:
 
 
 def add_process(session: Session, job: JobRow, place: Place, incarnation: int) -> None:
-    """Raises: IntegrityError at the flush, if the slot or GPU is taken."""
+    """Raises: IntegrityError at the flush, if the slot or a part of a GPU is taken."""
+    taken = (tick for row in jobs.live_processes(session, node_id=place.node_id) for tick in read_ticks(row.gpu_ticks))
+    ticks = choose_ticks(place.gpus, place.gpu_share, taken) if place.gpus else []
     row = ProcessRow(
         job_id=job.id,
         seq=feed.take(session, job),
@@ -92,7 +97,8 @@ def add_process(session: Session, job: JobRow, place: Place, incarnation: int) -
         node_id=place.node_id,
         node=place.node,
         slot=place.slot,
-        gpu=place.gpu,
+        gpu_ticks=write_ticks(place.node_id, ticks),
+        gpu_share=place.gpu_share,
         status=ProcessStatus.ASSIGNED,
     )
     session.add(row)
@@ -108,20 +114,33 @@ def free_machines(session: Session) -> list[Machine]:
 
 
 def _machine(node: NodeRow, running: Sequence[ProcessRow], moment: datetime) -> Machine:
-    slots, gpus = {process.slot for process in running}, {process.gpu for process in running}
-    indices = [gpu["index"] for gpu in node.gpus]
+    obstacle = _gpu_obstacle(node)
+    gpus = [] if obstacle else node.gpus
+    slots, indices = {process.slot for process in running}, [gpu["index"] for gpu in gpus]
+    taken = Counter(gpu for process in running for gpu, _ in read_ticks(process.gpu_ticks))
     return Machine(
         node.id,
         node.name,
         node.slots,
         tuple(slot for slot in range(node.slots) if slot not in slots),
         len(indices),
-        tuple(gpu for gpu in indices if gpu not in gpus),
+        {gpu: GPU_TICKS - taken[gpu] for gpu in indices},
         draining=node.draining_since is not None,
         isolates_network=node.isolation is not None and node.isolation["level"] == Level.NAMESPACE,
         cuts_network=node.isolation is not None and node.isolation["network"] == Network.PLATFORM,
-        gpu_memory={gpu["index"]: gpu["memory"] for gpu in node.gpus},
+        gpu_memory={gpu["index"]: gpu["memory"] for gpu in gpus},
+        gpu_obstacle=obstacle,
         trouble=node.trouble if node.retry_at is not None and node.retry_at > moment else None,
+    )
+
+
+def _gpu_obstacle(node: NodeRow) -> str:
+    if not node.gpus or node.torch is None or node.torch["cuda"] is not None:
+        return ""
+    many = "a GPU" if len(node.gpus) == 1 else f"{len(node.gpus)} GPUs"
+    return (
+        f"{node.name} has {many}, and torch {node.torch['version']}, which has no CUDA; install a torch with CUDA there "
+        "(`make demo TORCH=cuda`), and start its agent again."
     )
 
 

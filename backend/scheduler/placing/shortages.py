@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from backend.scheduler.placing.machines import Machine, Placeable, groups_fit, open_machines, suitable_machines
+from gradstream.spec.values import GPU_TICKS
 
 _FEWER_WORKERS = "use fewer workers (roles.worker.count)"
 
@@ -21,6 +22,15 @@ class Shortage:
     def passes_by_itself(self) -> bool:
         """Capacity becomes free when running jobs end. Else only another machine, or another job file, would help."""
         return self.reason in ("no_capacity", "no_gpu", "behind")
+
+
+def name_unusable_gpus(spec: Placeable, connected: Sequence[Machine], short: Shortage) -> Shortage:
+    """Return the shortage with the machines whose GPUs the job could use, if their torch could."""
+    wants_gpus = spec.roles.worker.effective_device == "cuda" or spec.roles.server.device == "cuda"
+    obstacles = [machine.gpu_obstacle for machine in open_machines(suitable_machines(spec, connected)) if machine.gpu_obstacle]
+    if not wants_gpus or not obstacles or short.reason not in ("too_large", "no_gpu"):
+        return short
+    return Shortage(short.reason, " ".join([short.message, *obstacles]))
 
 
 def find_shortage(spec: Placeable, connected: Sequence[Machine], shard_takes: int) -> Shortage | None:
@@ -45,11 +55,13 @@ def find_shortage(spec: Placeable, connected: Sequence[Machine], shard_takes: in
     workers = spec.roles.worker.count
     if spec.roles.worker.group.machines > 1:
         short = _slots_of_groups(spec, machines, beside)
-    elif spec.roles.worker.device == "cuda":
-        gpus = sum(min(m.gpus, m.slots) for m in machines)
-        free = sum(min(len(m.free_gpus), len(m.free_slots)) for m in machines)
+    elif spec.roles.worker.effective_device == "cuda":
+        total, free = _count_fitting(spec, machines)
         remedy = f"{_FEWER_WORKERS}, set roles.worker.device: auto, or {_more_machines('machines with GPUs', drained)}"
-        short = _compared(workers, gpus, free, "GPU", "no_gpu", beside, remedy)
+        if spec.roles.worker.gpu_processes > 1:
+            short = _gpus_of_groups(spec, total, free, beside, remedy)
+        else:
+            short = _compared(workers, total, free, _gpu(spec), "no_gpu", beside, remedy)
     else:
         total, free = sum(m.slots for m in machines), sum(len(m.free_slots) for m in machines)
         remedy = f"{_FEWER_WORKERS}, or {_more_machines('a machine', drained)}"
@@ -60,6 +72,35 @@ def find_shortage(spec: Placeable, connected: Sequence[Machine], shard_takes: in
     return short
 
 
+def _gpu(spec: Placeable) -> str:
+    """Return a process's part of a GPU in words: for `_count`."""
+    share = spec.roles.worker.gpu_share
+    return "GPU" if share == 1 else f"share of 1/{share} GPU"
+
+
+def _on_one_machine(spec: Placeable) -> str:
+    """`4 GPUs on one machine`: all that a group takes on each of its machines."""
+    return f"{_count(spec.roles.worker.gpu_processes, _gpu(spec))} on one machine"
+
+
+def _count_fitting(spec: Placeable, machines: Sequence[Machine]) -> tuple[int, int]:
+    """Return for how many workers the machines, empty, have places, and for how many they have free ones."""
+    worker = spec.roles.worker
+    return sum(m.emptied.count_fitting(worker) for m in machines), sum(m.count_fitting(worker) for m in machines)
+
+
+def _gpus_of_groups(spec: Placeable, total: int, free: int, beside: str, remedy: str) -> Shortage | None:
+    """Return the shortage of GPUs for workers that need several on one machine. `total`, `free`: workers that have such places."""
+    workers = spec.roles.worker.count
+    what = f"{_on_one_machine(spec)}{'' if workers == 1 else f' for each of its {workers} workers'} (roles.worker.group)"
+    if workers > total:
+        message = f"Needs {what}, and the connected machines have these for {_count(total, 'worker')}{beside}."
+        return Shortage("too_large", f"{message} Use a smaller group, {remedy}.")
+    if workers > free:
+        return Shortage("no_gpu", f"Waits for {what}; they are free for {_count(free, 'worker')}{beside}.")
+    return None
+
+
 def _more_machines(which: str, drained: str) -> str:
     return f"{'resume a machine that drains, or ' if drained else ''}add {which} (`gradstream join`)"
 
@@ -68,27 +109,37 @@ def _slots_of_groups(spec: Placeable, machines: Sequence[Machine], beside: str) 
     """Return the shortage of slots for workers that each have several machines; None: there are enough."""
     workers, each = spec.roles.worker.count, spec.roles.worker.group.machines
     connected = [machine for machine in machines if not machine.cuts_network]
-    if groups_fit(workers, each, [len(machine.free_slots) for machine in connected]):
+    role = spec.roles.worker
+    if groups_fit(workers, each, [machine.count_fitting(role) for machine in connected]):
         return None
     why = f"on {each} machines that let jobs use their network, for its {_count(workers, 'worker')} (roles.worker.group.machines)"
-    slots = _count(workers, "slot")
-    if groups_fit(workers, each, [machine.slots for machine in connected]):
-        return Shortage("no_capacity", f"Waits for {slots.replace('slot', 'free slot')} each {why}{beside}.")
+    slots, gpus = _count(workers, "slot"), ""
+    if role.effective_device == "cuda":
+        gpus = f", with {_count(role.gpu_processes, _gpu(spec))} for each worker,"
+    if groups_fit(workers, each, [machine.emptied.count_fitting(role) for machine in connected]):
+        reason = "no_gpu" if gpus else "no_capacity"
+        return Shortage(reason, f"Waits for {slots.replace('slot', 'free slot')} each{gpus} {why}{beside}.")
     message = (
-        f"Needs {slots} each {why}, and the {_count(len(connected), 'connected machine')} of this kind have too few{beside}. Start "
-        "agents on more machines, with --job-network internet, or set roles.worker.group.machines: 1."
+        f"Needs {slots} each{gpus} {why}, and the {_count(len(connected), 'connected machine')} of this kind have too few{beside}. "
+        "Start agents on more machines, with --job-network internet, or set roles.worker.group.machines: 1."
     )
     return Shortage("too_large", message)
 
 
+def _places_of_workers(spec: Placeable) -> tuple[int, str]:
+    """Return how many of which places all workers need."""
+    worker = spec.roles.worker
+    return (worker.count * worker.gpu_processes, _gpu(spec)) if worker.effective_device == "cuda" else (worker.count, "slot")
+
+
 def shortage_on_one_machine(spec: Placeable, *, fits: bool) -> Shortage:
     """Return the shortage of a job whose workers need one machine. `fits`: one is large enough, when nothing else runs there."""
-    thing = "GPU" if spec.roles.worker.device == "cuda" else "slot"
+    needed, thing = _places_of_workers(spec)
     why = "on one machine, as it has no servers and its workers share memory (roles.server.count: 0)"
     if fits:
-        return Shortage("no_capacity", f"Waits for {_count(spec.roles.worker.count, f'free {thing}')} {why}.")
+        return Shortage("no_capacity", f"Waits for {_count(needed, f'free {thing}')} {why}.")
     message = (
-        f"Needs {_count(spec.roles.worker.count, thing)} {why}, and no connected machine has as many. Use fewer workers, or set "
+        f"Needs {_count(needed, thing)} {why}, and no connected machine has as many. Use fewer workers, or set "
         "roles.server.count: 1."
     )
     return Shortage("too_large", message)
@@ -97,12 +148,12 @@ def shortage_on_one_machine(spec: Placeable, *, fits: bool) -> Shortage:
 def shortage_without_network(spec: Placeable, *, fits: bool) -> Shortage:
     """Return the shortage of a job whose workers need one machine, or several whose jobs can connect to each other. `fits`: these
     are large enough, when nothing else runs there."""
-    thing = "GPU" if spec.roles.worker.device == "cuda" else "slot"
+    needed, thing = _places_of_workers(spec)
     why = "on machines that let jobs use their network, as its workers connect to each other by gloo (roles.server.count: 0)"
     if fits:
-        return Shortage("no_capacity", f"Waits for {_count(spec.roles.worker.count, f'free {thing}')} {why}.")
+        return Shortage("no_capacity", f"Waits for {_count(needed, f'free {thing}')} {why}.")
     message = (
-        f"Needs {_count(spec.roles.worker.count, thing)} {why}, and those that are connected have fewer. Use fewer workers, start "
+        f"Needs {_count(needed, thing)} {why}, and those that are connected have fewer. Use fewer workers, start "
         "agents with --job-network internet, or set roles.server.count: 1."
     )
     return Shortage("too_large", message)
@@ -121,9 +172,11 @@ def _large_gpus(spec: Placeable, machines: Sequence[Machine], takes: int, beside
 
 def _gpus_of_servers(spec: Placeable, machines: Sequence[Machine], beside: str, remedy: str) -> Shortage | None:
     """Return the shortage of GPUs for the servers, counted with those of the workers, for which there are enough; None: none."""
-    with_workers = spec.roles.worker.device == "cuda"
-    needed = spec.roles.server.shards + (spec.roles.worker.count if with_workers else 0)
-    gpus, free = sum(m.gpus for m in machines), sum(len(m.free_gpus) for m in machines)
+    worker = spec.roles.worker
+    with_workers = worker.effective_device == "cuda"
+    of_workers = -(-worker.count * worker.group.machines * worker.gpu_processes // worker.gpu_share)
+    needed = spec.roles.server.shards + (of_workers if with_workers else 0)
+    gpus, free = sum(m.gpus for m in machines), sum(sum(m.free_ticks.values()) // GPU_TICKS for m in machines)
     for_whom = f"{', those of its workers included' if with_workers else ''} (roles.server.device: cuda; cpu needs none)"
     return _compared(needed, gpus, free, "GPU", "no_gpu", beside, remedy, for_whom)
 
@@ -141,7 +194,9 @@ def _compared(
 
 
 def _count(n: int, thing: str) -> str:
-    return f"{n} {thing}" + "s" * (n != 1)
+    """`2 slots`, `2 shares of 1/4 GPU`"""
+    head, of, rest = thing.partition(" of ")
+    return f"{n} {head}{'s' * (n != 1)}{of}{rest}"
 
 
 def _are(n: int) -> str:

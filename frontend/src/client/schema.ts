@@ -4152,7 +4152,10 @@ export interface components {
             status: components["schemas"]["JobStatus"];
             /** Slots */
             slots: number;
-            /** Gpus */
+            /**
+             * Gpus
+             * @description GPUs, with the shares of others added up
+             */
             gpus: number;
             /**
              * Since
@@ -4730,6 +4733,7 @@ export interface components {
              *       "worker": {
              *         "count": 1,
              *         "device": "auto",
+             *         "gpu": 1,
              *         "group": {
              *           "fsdp": 1,
              *           "machines": 1,
@@ -5971,6 +5975,8 @@ export interface components {
             version: string;
             /** @description null: its agent does not report it */
             isolation: components["schemas"]["NodeIsolation"] | null;
+            /** @description Build of torch of its processes; null: its agent does not report it */
+            torch?: components["schemas"]["NodeTorch"] | null;
             /**
              * Registered At
              * Format: date-time
@@ -6033,10 +6039,15 @@ export interface components {
              */
             memory: number;
             /**
-             * Used By
-             * @description Process that uses it exclusively
+             * Used
+             * @description Share of it that processes have, from 0 to 1
              */
-            used_by: string | null;
+            used: number;
+            /**
+             * Used By
+             * @description Processes that have a share of it
+             */
+            used_by: string[];
         };
         /**
          * NodeIsolation
@@ -6069,12 +6080,12 @@ export interface components {
             node: string;
             /**
              * Gpu
-             * @description Number of a GPU that one process would use; null: the machine's own memory
+             * @description Number of a GPU that processes would use; null: the machine's own memory
              */
             gpu: number | null;
             /**
              * Role
-             * @description Role of the process that would use the GPU
+             * @description Role of the processes that would use the GPU
              */
             role: ("server" | "worker" | "peers" | "evaluator") | null;
             /**
@@ -6108,8 +6119,17 @@ export interface components {
             status: components["schemas"]["ProcessStatus"];
             /** Slot */
             slot: number | null;
-            /** Gpu */
-            gpu: number | null;
+            /**
+             * Gpus
+             * @description GPU of each of its processes; empty: it computes on the CPU
+             */
+            gpus: number[];
+            /**
+             * Gpu Share
+             * @description k, if it has 1/k of a GPU for each of its processes
+             * @default 1
+             */
+            gpu_share: number;
             /** Started At */
             started_at: string | null;
         };
@@ -6129,7 +6149,10 @@ export interface components {
             processes: number;
             /** Slots */
             slots: number;
-            /** Gpus */
+            /**
+             * Gpus
+             * @description GPUs, with the shares of others added up
+             */
             gpus: number;
         };
         /**
@@ -6137,6 +6160,19 @@ export interface components {
          * @enum {string}
          */
         NodeStatus: "ready" | "lost";
+        /** NodeTorch */
+        NodeTorch: {
+            /**
+             * Version
+             * @example 2.13.0
+             */
+            version: string;
+            /**
+             * Cuda
+             * @description Version of CUDA that it was built for; null: it cannot use GPUs
+             */
+            cuda?: string | null;
+        };
         /** Nodes */
         Nodes: {
             /** Items */
@@ -6405,8 +6441,17 @@ export interface components {
             label: string;
             /** Node */
             node: string;
-            /** Gpu */
-            gpu: number | null;
+            /**
+             * Gpus
+             * @description GPU of each of its processes on its node; empty: it computes on the CPU
+             */
+            gpus: number[];
+            /**
+             * Gpu Share
+             * @description k, if it would have 1/k of a GPU for each of its processes
+             * @default 1
+             */
+            gpu_share: number;
         };
         /** PlannedShards */
         PlannedShards: {
@@ -6626,8 +6671,17 @@ export interface components {
             incarnation: number;
             /** Node */
             node: string;
-            /** Gpu */
-            gpu: number | null;
+            /**
+             * Gpus
+             * @description GPU of each of its processes on its node; empty: it computes on the CPU
+             */
+            gpus: number[];
+            /**
+             * Gpu Share
+             * @description k, if it has 1/k of a GPU for each of its processes
+             * @default 1
+             */
+            gpu_share: number;
             /** Status */
             status: components["schemas"]["ProcessStatus"];
             /** Exit Code */
@@ -7009,6 +7063,7 @@ export interface components {
                 [key: string]: string;
             };
             isolation?: components["schemas"]["ReportedIsolation"] | null;
+            torch?: components["schemas"]["ReportedTorch"] | null;
         };
         /** Registered */
         Registered: {
@@ -7122,6 +7177,22 @@ export interface components {
             hang?: components["schemas"]["Hang"] | null;
         };
         /**
+         * ReportedTorch
+         * @description The torch of a node's processes.
+         */
+        ReportedTorch: {
+            /**
+             * Version
+             * @example 2.13.0
+             */
+            version: string;
+            /**
+             * Cuda
+             * @description Version of CUDA that it was built for; null: it cannot use GPUs
+             */
+            cuda?: string | null;
+        };
+        /**
          * ReportedUsage
          * @description The share of its machine that a process takes, its children with it.
          */
@@ -7143,12 +7214,12 @@ export interface components {
             memory: number;
             /**
              * Gpu
-             * @description Share of the time that its GPU worked
+             * @description Share of the time that it worked on its GPUs
              */
             gpu?: number | null;
             /**
              * Gpu Memory
-             * @description Bytes taken on its GPU
+             * @description Bytes that it has on its GPUs
              */
             gpu_memory?: number | null;
         };
@@ -7225,6 +7296,7 @@ export interface components {
              * @default {
              *       "count": 1,
              *       "device": "auto",
+             *       "gpu": 1,
              *       "threads": 1,
              *       "hogwild": 1,
              *       "group": {
@@ -9190,7 +9262,7 @@ export interface components {
             memory: number | null;
             /**
              * Gpu
-             * @description Share of the time that its GPU worked
+             * @description Share of the time that it worked on its GPUs
              */
             gpu: number | null;
             /**
@@ -9217,11 +9289,17 @@ export interface components {
             count: number;
             /**
              * Device
-             * @description Device of each worker. auto: a GPU if the node has a free one, else the CPU
+             * @description Device of each worker. auto: a GPU for each of its processes if the node has enough free ones, else the CPU
              * @default auto
              * @enum {string}
              */
             device: "auto" | "cpu" | "cuda";
+            /**
+             * Gpu
+             * @description Share of a GPU that each process of a worker takes: 1, or 1/k for k of 2 to 6, 10 or 12, such as 0.5. Workers of any jobs share a GPU as far as their shares add up to 1; torch keeps each to its share of the memory
+             * @default 1
+             */
+            gpu: number;
             /**
              * Threads
              * @description CPU threads of each worker

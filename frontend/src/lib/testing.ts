@@ -25,7 +25,7 @@ export function makeEvent(seq: number, over: Partial<JobEvent> = {}): JobEvent {
 
 export function makeProcess(over: Partial<Process> = {}): Process {
   return {
-    id: "worker-0", seq: 1, attempt: 1, role: "worker", rank: 0, incarnation: 0, node: "node-1", gpu: null, status: "running",
+    id: "worker-0", seq: 1, attempt: 1, role: "worker", rank: 0, incarnation: 0, node: "node-1", gpus: [], gpu_share: 1, status: "running",
     exit_code: null, reason: null, message: null, started_at: "2026-01-10T12:00:02Z", ended_at: null, label: "worker-0", ...over,
   }
 }

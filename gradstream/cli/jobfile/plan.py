@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradstream.cli.jobfile.table_lines import table_lines
+from gradstream.cli.terminal.gpu_words import gpu_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,8 +57,8 @@ def _rows(plan: Plan, spec: JobSpec) -> Iterator[tuple[str, str]]:
     yield "start", start.message if start.now else f"place {start.position} in the queue: {start.message}"
     by_node: dict[str, list[str]] = {}
     for process in start.processes:
-        gpu = "" if process.gpu is None else f" (GPU {process.gpu})"
-        by_node.setdefault(process.node, []).append(process.label + gpu)
+        gpus = f" ({gpu_words(process.gpus, process.gpu_share)})" if process.gpus else ""
+        by_node.setdefault(process.node, []).append(process.label + gpus)
     for node, labels in by_node.items():
         yield f"on {node}", ", ".join(labels) + ("" if start.now else "; if nothing else ran")
     yield "shards", f"{plan.shards.count}; {plan.shards.message}" if plan.shards.count else plan.shards.message

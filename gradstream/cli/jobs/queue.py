@@ -39,7 +39,7 @@ def command(as_json: AsJson = False, url: Url = None, token_file: TokenFile = No
                     status(job.status),
                     str(job.priority),
                     str(job.slots),
-                    str(job.gpus),
+                    f"{job.gpus:.3g}",
                     ", ".join(node.name for node in job.nodes),
                 )
                 for job in queue.holding

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gradstream.cli.common import AsJson, JobReference, TokenFile, Url, connect
+from gradstream.cli.terminal.gpu_words import gpu_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -192,7 +193,7 @@ def _processes(processes: list[Process], why: str | None) -> None:
         print_table(
             ("process", "node", "status", Column("how it ended", wraps=True)),
             [
-                (one.label, f"{one.node}{'' if one.gpu is None else f' GPU {one.gpu}'}", status(one.status), _ending(one, why))
+                (one.label, f"{one.node} {gpu_words(one.gpus, one.gpu_share)}".rstrip(), status(one.status), _ending(one, why))
                 for one in processes
             ],
         )

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import typer
 
 from gradstream.cli.common import AsJson, TokenFile, Url, connect
+from gradstream.cli.terminal.gpu_words import gpu_words
 
 if TYPE_CHECKING:
-    from gradstream.api.platform import Node
+    from gradstream.api.platform import Node, NodeProcess
 
 
 def command(as_json: AsJson = False, url: Url = None, token_file: TokenFile = None) -> None:
@@ -35,6 +36,7 @@ def command(as_json: AsJson = False, url: Url = None, token_file: TokenFile = No
             ">GPUs used",
             Column("CPUs", right=True, optional=True),
             Column("memory", right=True, optional=True),
+            Column("torch", optional=True),
             Column("isolation", optional=True),
             Column("last seen", optional=True),
             Column("joined", optional=True),
@@ -45,17 +47,31 @@ def command(as_json: AsJson = False, url: Url = None, token_file: TokenFile = No
                 node.name,
                 status(_status_word(node)),
                 f"{node.slots_used}/{node.slots}",
-                f"{sum(1 for gpu in node.gpus if gpu.used_by)}/{len(node.gpus)}",
+                f"{sum(gpu.used for gpu in node.gpus):.3g}/{len(node.gpus)}",
                 str(node.cpus),
                 size(node.memory),
+                _torch_word(node),
                 node.isolation.level if node.isolation else "unknown",
                 ago(node.last_seen_at),
                 _joined(node),
-                " ".join(process.label for process in node.processes),
+                " ".join(map(_process_word, node.processes)),
             )
             for node in nodes
         ],
     )
+
+
+def _process_word(process: NodeProcess) -> str:
+    """`worker-0`, `worker-0 (1/2 of GPU 0)`"""
+    gpus = gpu_words(process.gpus, process.gpu_share)
+    return f"{process.label} ({gpus})" if gpus else process.label
+
+
+def _torch_word(node: Node) -> str:
+    """`2.13.0, CUDA 13.0`"""
+    if node.torch is None:
+        return "unknown"
+    return f"{node.torch.version}, {f'CUDA {node.torch.cuda}' if node.torch.cuda else 'no CUDA'}"
 
 
 def _joined(node: Node) -> str:

@@ -39,6 +39,7 @@ STUCK_DRIVER = """
 
     def nvmlDeviceGetHandleByIndex(index): return index
     def nvmlDeviceGetName(handle): return "stuck"
+    def nvmlDeviceGetComputeRunningProcesses(handle): return []
     def nvmlDeviceGetMemoryInfo(handle): return types.SimpleNamespace(total=1 << 30, used=0)
 
     def nvmlDeviceGetUtilizationRates(handle):

@@ -18,10 +18,21 @@ from gradstream.process.order import ProcessOrder
 
 
 class Agent:
-    def __init__(self, http: httpx.Client, join_token: str, name: str, *, slots: int, gpus: int = 0, cpus: int = 2) -> None:
+    def __init__(
+        self,
+        http: httpx.Client,
+        join_token: str,
+        name: str,
+        *,
+        slots: int,
+        gpus: int = 0,
+        cpus: int = 2,
+        torch: dict[str, Any] | None = None,
+    ) -> None:
+
         self.http, self.join_token, self.name, self.slots, self.gpus = http, join_token, name, slots, gpus
         self.credential = f"credential of {name}".ljust(32, ".")
-        self.cpus = cpus
+        self.cpus, self.torch = cpus, torch
         self.orders: dict[UUID, ProcessOrder] = {}
         """What was desired at the last heartbeat."""
         self.reports: dict[UUID, dict[str, Any]] = {}
@@ -30,6 +41,7 @@ class Agent:
     def register(self) -> None:
         gpus = [{"index": index, "name": "a GPU", "memory": 1 << 30} for index in range(self.gpus)]
         body = {"name": self.name, "slots": self.slots, "cpus": self.cpus, "memory": 1 << 30, "gpus": gpus, "version": "0.1.0"}
+        body |= {"torch": self.torch}
         answer = self.http.post("/agent/register", json=body, headers=_bearer(self.credential))
         if answer.status_code in (401, 403):
             joining = body | {"credential": self.credential}

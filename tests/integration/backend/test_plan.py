@@ -125,7 +125,7 @@ def test_what_a_shard_takes_of_its_gpu_is_counted(api: httpx.Client, anonymous: 
     assert "Needs 1 GPU with 2.4 GB for its shards" in large["message"]
     auto = plan(api, size={"parameters": 10**8}, roles={**roles, "server": {"count": 1, "device": "auto"}})["start"]
     assert auto["now"]
-    assert [each["gpu"] for each in auto["processes"] if each["role"] == "server"] == [None], "it would not fit"
+    assert [each["gpus"] for each in auto["processes"] if each["role"] == "server"] == [[]], "it would not fit"
     trained = {"server": {"count": 1}, "worker": {"count": 1, "device": "cuda"}}
     warnings = plan(api, size={"parameters": 10**8}, roles=trained)["warnings"]
     [warning] = [each for each in warnings if "GPU" in each["message"]]

@@ -52,9 +52,11 @@ def test_what_a_job_could_use_of_a_machine() -> None:
     plain, cut = machine("a", 1, slots=4, gpus=2), replace(machine("b", 3), cuts_network=True)
     nothing = Reservation()
     assert reservations(job(1), [plain, cut]) == [Reservation(4, 0), Reservation(3, 0)]
-    assert reservations(job(9, "cuda"), [plain, cut]) == [Reservation(2, 2), nothing]
-    assert reservations(job(1, "auto"), [plain]) == reservations(job(1, on="cuda"), [plain]) == [Reservation(4, 2)]
-    assert reservations(group(1, 2), [plain, cut]) == [Reservation(4, 0), nothing]
+    assert reservations(job(9, "cuda"), [plain, cut]) == [Reservation(2, True), nothing]
+    assert reservations(job(1, "auto"), [plain]) == reservations(job(1, on="cuda"), [plain]) == [Reservation(4, True)]
+    assert reservations(with_share(job(9, "cuda"), 0.5), [plain]) == [Reservation(4, True)]
+    assert reservations(with_share(job(9, "cuda"), 0.5), [machine("a", 1, slots=8, gpus=2)]) == [Reservation(4, True)]
+    assert reservations(group(1, 2), [plain, cut]) == [Reservation(4, True), nothing]
     assert reservations(without_servers(2, collective="gloo"), [plain, cut]) == [Reservation(4, 0), nothing]
     assert reservations(without_servers(4), [plain, cut]) == [Reservation(4, 0), nothing], "spread, it needs a network"
     assert reservations(without_servers(3, "cuda", "shared"), [plain]) == [nothing], "too few GPUs for all of its workers"
@@ -109,7 +111,13 @@ def draw_job(draw: random.Random) -> JobSpec:
         return group(draw.randint(1, 2), 2)
     device, on = draw.choice(["cpu", "cpu", "cuda", "auto"]), draw.choice(["cpu", "cpu", "auto", "cuda"])
     network = draw.choice(["internet", "internet", "platform"])
-    return job(draw.randint(1, 6), device, draw.randint(1, 2), on).model_copy(update={"network": network})
+    drawn = job(draw.randint(1, 6), device, draw.randint(1, 2), on).model_copy(update={"network": network})
+    return with_share(drawn, draw.choice([1, 1, 0.5, 0.25])) if device != "cpu" else drawn
+
+
+def with_share(spec: JobSpec, gpu: float) -> JobSpec:
+    worker = spec.roles.worker.model_copy(update={"gpu": gpu})
+    return spec.model_copy(update={"roles": spec.roles.model_copy(update={"worker": worker})})
 
 
 def overtaken(world: World) -> tuple[int | None, int]:

@@ -38,7 +38,7 @@ def machine(
         total,
         tuple(range(total - free, total)),
         gpus,
-        tuple(range(gpus if free_gpus is None else free_gpus)),
+        {gpu: 60 * (free_gpus is None or gpu < free_gpus) for gpu in range(gpus)},
         gpu_memory={i: n * 10**9 for i, n in enumerate(gb)},
     )
 
@@ -49,7 +49,7 @@ def placed(plan: tuple[Place, ...] | Shortage) -> tuple[Place, ...]:
 
 
 def workers(plan: tuple[Place, ...] | Shortage) -> list[tuple[str, int | None, int | None]]:
-    return [(p.node, p.slot, p.gpu) for p in placed(plan) if p.role == "worker"]
+    return [(p.node, p.slot, p.gpus[0] if p.gpus else None) for p in placed(plan) if p.role == "worker"]
 
 
 def test_a_small_job_stays_on_one_machine() -> None:
@@ -120,7 +120,7 @@ def test_a_shortage_says_what_is_missing(spec: JobSpec, machines: list[Machine],
 
 
 def servers(plan: tuple[Place, ...] | Shortage) -> list[tuple[str, int | None]]:
-    return [(p.node, p.gpu) for p in placed(plan) if p.role == "server"]
+    return [(p.node, p.gpus[0] if p.gpus else None) for p in placed(plan) if p.role == "server"]
 
 
 def test_shards_on_gpus_take_what_their_workers_leave_and_stay_beside_them() -> None:
@@ -128,7 +128,7 @@ def test_shards_on_gpus_take_what_their_workers_leave_and_stay_beside_them() -> 
     assert (servers(plan), workers(plan)) == ([("b", 3)], [("b", 0, 0), ("b", 1, 1)])
     plan = place(job(6, "cuda", 2, "cuda"), [machine("a", 4, gpus=4), machine("b", 4, gpus=4)])
     assert (servers(plan), [node for node, _, _ in workers(plan)]) == ([("a", 3), ("b", 3)], ["a"] * 3 + ["b"] * 3)
-    assert len({(p.node, p.gpu) for p in placed(plan) if p.gpu is not None}) == 8
+    assert len({(p.node, *p.gpus) for p in placed(plan) if p.gpus}) == 8
 
 
 def test_a_shard_takes_a_gpu_that_no_worker_could_have() -> None:
@@ -256,7 +256,7 @@ def test_the_workers_of_a_job_without_servers_lie_on_one_machine() -> None:
     plan = placed(place(without_servers(3), [machine("a", 2, slots=8), machine("b", 3)]))
     assert [(p.role, p.node) for p in plan] == [*[("worker", "b")] * 3, ("evaluator", "b")]
     with_gpus = placed(place(without_servers(2, "cuda"), [machine("a", 4, gpus=1), machine("b", 4, gpus=2)]))
-    assert [(p.node, p.gpu) for p in with_gpus] == [("b", 0), ("b", 1), ("b", None)]
+    assert [(p.node, *p.gpus) for p in with_gpus] == [("b", 0), ("b", 1), ("b",)]
 
 
 def test_without_servers_a_respawn_stays_where_the_model_lies() -> None:

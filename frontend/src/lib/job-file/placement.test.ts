@@ -2,7 +2,7 @@ import { expect, test } from "vitest"
 import type { Plan } from "@/client"
 import { memoryOf, processesOf } from "./placement"
 
-const process = (role: Plan["start"]["processes"][number]["role"], rank: number, gpu: number | null = null) => ({ role, rank, gpu, node: "rack-0", label: role === "evaluator" ? role : `${role}-${rank}` })
+const process = (role: Plan["start"]["processes"][number]["role"], rank: number, gpu: number | null = null, gpu_share = 1) => ({ role, rank, gpus: gpu === null ? [] : [gpu], gpu_share, node: "rack-0", label: role === "evaluator" ? role : `${role}-${rank}` })
 const eight = [0, 1, 2, 3, 4, 5, 6, 7]
 
 test("a run of ranks is written by its ends, with GPUs and without", () => {
@@ -15,6 +15,10 @@ test("no run goes over a gap in ranks or GPUs, or over both kinds of devices", (
   expect(processesOf([0, 5, 10].map((rank) => process("server", rank)))).toBe("server-0, server-5, server-10")
   expect(processesOf([process("worker", 0, 0), process("worker", 1, 2), process("worker", 2, 4)])).toBe("worker-0 (GPU 0), worker-1 (GPU 2), worker-2 (GPU 4)")
   expect(processesOf([process("worker", 0, 0), process("worker", 1), process("worker", 2)])).toBe("worker-0 (GPU 0), worker-1, worker-2")
+})
+
+test("workers that share a GPU are named one by one", () => {
+  expect(processesOf([0, 1, 2, 3].map((rank) => process("worker", rank, rank < 2 ? 0 : rank - 1, 2)))).toBe("worker-0 (1/2 of GPU 0), worker-1 (1/2 of GPU 0), worker-2 (1/2 of GPU 1), worker-3 (1/2 of GPU 2)")
 })
 
 test("machines and GPUs with the same amounts share a sentence", () => {

@@ -1,5 +1,6 @@
 import type { Plan } from "@/client"
 import { formatBytes } from "@/lib/format"
+import { gpusOf } from "@/lib/queue/gpus"
 
 type Process = Plan["start"]["processes"][number]
 type Memory = Plan["nodes"][number]
@@ -18,16 +19,23 @@ export function processesOf(processes: Process[]): string {
   return runs.flatMap((run) => (run.length < RUN ? run.map(nameOf) : [nameOfRun(run[0]!, run.at(-1)!)])).join(", ")
 }
 
-function follows(before: Process, { role, rank, gpu }: Process): boolean {
-  return role === before.role && rank === before.rank + 1 && gpu === (before.gpu === null ? null : before.gpu + 1)
+function follows(before: Process, each: Process): boolean {
+  const isNext = each.role === before.role && each.rank === before.rank + 1
+  if (!isNext || each.gpus.length !== before.gpus.length) return false
+  return each.gpus.length === 0 || (hasOneGpu(before) && hasOneGpu(each) && each.gpus[0] === before.gpus[0]! + 1)
 }
 
-function nameOf({ label, gpu }: Process): string {
-  return gpu === null ? label : `${label} (GPU ${gpu})`
+function hasOneGpu({ gpus, gpu_share }: Process): boolean {
+  return gpus.length === 1 && gpu_share === 1
+}
+
+function nameOf(process: Process): string {
+  const gpus = gpusOf(process)
+  return gpus === null ? process.label : `${process.label} (${gpus})`
 }
 
 function nameOfRun(first: Process, last: Process): string {
-  return `${first.label} … ${last.label}${first.gpu === null ? "" : ` (GPUs ${first.gpu} … ${last.gpu})`}`
+  return `${first.label} … ${last.label}${first.gpus.length === 0 ? "" : ` (GPUs ${first.gpus[0]} … ${last.gpus[0]})`}`
 }
 
 /** "rack-0, rack-1: 128 MB of 64 GB each. 16 GPUs of rack-0, rack-1: 12 MB of 80 GB each.": machines and GPUs with the same amounts share a sentence. */

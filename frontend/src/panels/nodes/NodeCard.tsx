@@ -6,7 +6,7 @@ import { StatusBadge } from "@/components/display/StatusBadge"
 import { Panel } from "@/components/page/Panel"
 import { useRotateNode } from "@/hooks/platform/useNodes"
 import { useNow } from "@/hooks/useNow"
-import { formatAgo, formatBytes, formatDuration, formatMoment, formatNumber } from "@/lib/format"
+import { formatAgo, formatBytes, formatDuration, formatMoment, formatNumber, formatPercent } from "@/lib/format"
 import { DrainButton } from "./DrainButton"
 import { RemoveButton } from "./RemoveButton"
 import { RotateButton } from "./RotateButton"
@@ -15,7 +15,7 @@ import classes from "./NodeCard.module.css"
 
 export function NodeCard({ node }: { node: Node }) {
   const now = useNow()
-  const { name, status, cpus, memory, memory_used, load, gpus, version, last_seen_at, draining_since, trouble, retry_at } = node
+  const { name, status, cpus, memory, memory_used, load, gpus, torch, version, last_seen_at, draining_since, trouble, retry_at } = node
   const { joined_at, joined_with, isolation } = node
   const rotate = useRotateNode(node.id)
   const actions = (
@@ -52,6 +52,10 @@ export function NodeCard({ node }: { node: Node }) {
           <Stat label="GPUs" value={gpus.length === 0 ? "none" : String(gpus.length)} />
         </dl>
         <Gpus node={node} />
+        <Text size="sm" c="dimmed">
+          torch: {torch ? `${torch.version}, ${torch.cuda ? `CUDA ${torch.cuda}` : "no CUDA"}` : "unknown"}
+          {torch && !torch.cuda && gpus.length > 0 && ". Jobs use no GPU here: install a torch with CUDA, and start the agent again"}
+        </Text>
         <Text size="sm" c={isolation?.level === "none" ? undefined : "dimmed"} style={{ overflowWrap: "anywhere" }}>
           Isolation of jobs: {isolation ? describeIsolation(isolation) : "unknown"}
         </Text>
@@ -83,19 +87,21 @@ function Share({ name, used, of, said }: { name: string; used: number; of: numbe
 }
 
 function Gpus({ node: { gpus, processes } }: { node: Node }) {
-  return gpus.map(({ index, name, memory, used_by }) => {
-    const user = processes.find(({ id }) => id === used_by)
-    return (
-      <Text key={index} size="sm" c="dimmed">
-        GPU {index}: {name}, {formatBytes(memory)}, {used_by ? "used by " : "free"}
-        {user && (
-          <Anchor component={Link} to={`/jobs/${user.job_id}`} inherit underline="always">
-            {user.job} {user.label}
-          </Anchor>
-        )}
-      </Text>
-    )
-  })
+  return gpus.map(({ index, name, memory, used, used_by }) => (
+    <Text key={index} size="sm" c="dimmed">
+      GPU {index}: {name}, {formatBytes(memory)}, {used === 0 ? "free" : `${formatPercent(used, 0)} used by `}
+      {processes
+        .filter(({ id }) => used_by.includes(id))
+        .map(({ id, job_id, job, label }, place) => (
+          <span key={id}>
+            {place > 0 && ", "}
+            <Anchor component={Link} to={`/jobs/${job_id}`} inherit underline="always">
+              {job} {label}
+            </Anchor>
+          </span>
+        ))}
+    </Text>
+  ))
 }
 
 function Processes({ node: { name, processes }, now }: { node: Node; now: number }) {

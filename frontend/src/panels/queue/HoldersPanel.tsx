@@ -9,7 +9,7 @@ import { Panel } from "@/components/page/Panel"
 import { useNodes } from "@/hooks/platform/useNodes"
 import { useQueue } from "@/hooks/platform/useQueue"
 import { useNow } from "@/hooks/useNow"
-import { formatAgo } from "@/lib/format"
+import { formatAgo, formatNumber } from "@/lib/format"
 import { slotsInUse } from "@/lib/queue/slots"
 import classes from "./queue.module.css"
 
@@ -60,7 +60,7 @@ function Row({ holder: { id, name, user, status, slots, gpus, nodes, since }, no
         <StatusBadge status={status} />
       </Table.Td>
       <Table.Td data-label="Slots">{slots}</Table.Td>
-      <Table.Td data-label="GPUs">{gpus}</Table.Td>
+      <Table.Td data-label="GPUs">{formatNumber(gpus)}</Table.Td>
       <Table.Td data-label="Nodes">
         {nodes.map((node, place) => (
           <span key={node.id}>

@@ -10,6 +10,7 @@ import { useNothing } from "@/hooks/job/useNothing"
 import { useNow } from "@/hooks/useNow"
 import { formatDuration, secondsBetween } from "@/lib/format"
 import { inShort } from "@/lib/job/reasons"
+import { gpusOf } from "@/lib/queue/gpus"
 import { hasEnded, readable } from "@/lib/status"
 
 export function ProcessesPanel() {
@@ -36,7 +37,7 @@ export function ProcessesPanel() {
 }
 
 function Row({ process, told, now }: { process: Process; told: string | null; now: number }) {
-  const { label, incarnation, status, node, gpu, attempt, started_at, ended_at, reason, exit_code } = process
+  const { label, incarnation, status, node, attempt, started_at, ended_at, reason, exit_code } = process
   return (
     <Table.Tr>
       <Table.Td fw={550}>
@@ -51,7 +52,7 @@ function Row({ process, told, now }: { process: Process; told: string | null; no
       <Table.Td>
         <StatusBadge status={status} />
       </Table.Td>
-      <Table.Td>{gpu === null ? node : `${node}, GPU ${gpu}`}</Table.Td>
+      <Table.Td>{[node, gpusOf(process)].filter(Boolean).join(", ")}</Table.Td>
       <Table.Td className="numbers">{attempt}</Table.Td>
       <Table.Td className="numbers">{formatDuration(secondsBetween(started_at, ended_at ?? now))}</Table.Td>
       <Table.Td maw={320} style={{ overflowWrap: "anywhere" }}>

@@ -1,0 +1,1 @@
+"""The parts of machines that processes have."""
