@@ -152,8 +152,8 @@ class WorkerRole(SpecPart, frozen=True):
 
     @property
     def effective_device(self) -> Literal["auto", "cpu", "cuda"]:
-        """The device to place it on: threads share parameters in the memory of CPUs. A group takes GPUs if the job names them."""
-        return "cpu" if self.hogwild > 1 or (self.group.peers > 1 and self.device == "auto") else self.device
+        """The device to place it on: threads share parameters in the memory of CPUs."""
+        return "cpu" if self.hogwild > 1 else self.device
 
 
 class Roles(SpecPart, frozen=True):

@@ -21,7 +21,7 @@ def test_keys_of_a_job_file_are_offered_and_accepted() -> None:
     offered = words(completion.complete_override("roles.worker."))
     assert offered
     for word in offered:
-        values = words(completion.complete_override(word)) or [f"{word}2"]
+        values = words(completion.complete_override(word)) or [f"{word}{0.5 if word.endswith('.gpu=') else 2}"]
         job = {"name": "x", "workload": {"entrypoint": "a:B"}, "strategy": {"name": "adag"}, "stop": {"epochs": 1}, "accumulate": 8}
         needed = ["roles.worker.group.replicate=2"] if word == "roles.worker.group.machines=" else []
         assert jobfile.load(job, [*needed, values[-1]]) != jobfile.load(job, needed)
