@@ -134,8 +134,8 @@ def test_a_peer_without_its_gpu_says_so() -> None:
     assert "CUDA" in str(raised.value.__cause__)
 
 
-@pytest.mark.parametrize(("device", "takes"), [("cuda", "cuda"), ("cpu", "cpu"), ("auto", "cpu")])
-def test_a_group_takes_gpus_that_its_job_names(device: str, takes: str) -> None:
+@pytest.mark.parametrize(("device", "takes"), [("cuda", "cuda"), ("cpu", "cpu"), ("auto", "auto")])
+def test_a_group_takes_the_device_that_its_job_names(device: str, takes: str) -> None:
     spec = split({"kind": "mlp"}, 1, roles={"worker": {"group": {"tensor": 2}, "device": device}})
     assert spec.roles.worker.effective_device == takes
 
