@@ -1,4 +1,4 @@
-"""What one GPU allows, and what is made of it: `python -m benchmarks.gpu`. Without a GPU it says so, and ends with 0.
+"""The limits of one GPU, and how near jobs come to them: `python -m benchmarks.gpu`. Without a GPU it says so, and ends with 0.
 
     exchange    80 MB between a worker that computes nothing and a server (gather, push, apply, center back): both on the GPU, with
                 two copies and one addition there; the server on the CPU, with one copy each way between the GPU and pinned memory

@@ -12,11 +12,10 @@ from torch import Tensor
 from gradstream.errors import InvalidWorkload
 from gradstream.group.fsdp.buckets import BucketChain, buckets_of, buckets_of_members
 from gradstream.group.fsdp.sum_turn import SumTurn
-from gradstream.group.memory import GroupMemory, register_memory
+from gradstream.group.memory import GroupMemory
 from gradstream.group.mesh import PeerMesh, PeerPlace
 from gradstream.group.neighbour_pipe import NeighbourPipe, Receive
 from gradstream.group.pipes import GroupPipes, PlacePipes
-from gradstream.group.private_memory import limit_gpu
 from gradstream.group.stages.bounds import stage_bounds
 from gradstream.group.stages.homes import buffer_owners, homes_of, parameters_elsewhere
 from gradstream.group.stages.pipeline import PipelineStage
@@ -31,6 +30,8 @@ from gradstream.input import randomness
 from gradstream.model.flat_model import FlatModel
 from gradstream.model.usercode import UserCode, blaming
 from gradstream.process.begin import seed_of
+from gradstream.process.gpu_memory import limit_gpu_memory
+from gradstream.wire.gpu.registered import RegisteredMemory
 
 
 class PeerWaits(NamedTuple):
@@ -84,11 +85,13 @@ class GroupModel:
         with blaming("model()"):
             check_fork()
             randomness.use(device, seed)
-            limit_gpu(device, self._gpu_share)
+            if device.type == "cuda":
+                limit_gpu_memory(self._gpu_share, device.index)
             self.flat.compute_on(device, parameters_elsewhere(self.flat.model, self._of_stages, place.stage))
             self.to_host = ToHost(device)
-            if device.type == "cuda":
-                register_memory([self.memory.theta, self.memory.sums[place.replicate], *slots])
+        if device.type == "cuda":
+            for vector in (self.memory.theta, self.memory.sums[place.replicate], *slots):
+                RegisteredMemory(vector)  # until the process ends
 
 
 def check_fork() -> None:

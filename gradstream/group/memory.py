@@ -6,7 +6,6 @@ takes memory only where someone has written.
 
 from __future__ import annotations
 
-import logging
 import mmap
 from collections.abc import Sequence
 
@@ -15,8 +14,6 @@ from torch import Tensor
 
 from gradstream.group.mesh import PeerMesh, PeerPlace
 from gradstream.model.flat_model import FlatModel
-
-log = logging.getLogger(__name__)
 
 
 class GroupMemory:
@@ -50,15 +47,6 @@ def shared_vector(size: int, dtype: torch.dtype) -> Tensor:
     """Return a vector of zeros that processes see which are forked later. Its pages take memory when they are first written.
     Raises: OSError: there is no memory."""
     return torch.frombuffer(mmap.mmap(-1, size * dtype.itemsize), dtype=dtype) if size else torch.empty(0, dtype=dtype)
-
-
-def register_memory(vectors: Sequence[Tensor]) -> None:
-    """Let the GPU of this process copy to and from these vectors at full speed. Where the system refuses, copies are slower."""
-    for vector in vectors:
-        runtime = torch.cuda.cudart()  # type: ignore[no-untyped-call]
-        refused = int(runtime.cudaHostRegister(vector.data_ptr(), vector.nbytes, 0)) if vector.nbytes else 0
-        if refused:
-            log.warning("CUDA cannot register %d bytes of the group's memory (error %d); copies are slower", vector.nbytes, refused)
 
 
 def leave_gradient(gradient: Tensor, place: Tensor, *, add: bool) -> None:

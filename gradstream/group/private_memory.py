@@ -45,12 +45,6 @@ def private_bytes(of: int | None = None) -> int:
         return int(held.rss - getattr(held, "shared", 0))
 
 
-def limit_gpu(device: torch.device, share: int) -> None:
-    """Let this process take 1/`share` of the memory of its GPU at most, if the device is one."""
-    if device.type == "cuda" and share > 1:
-        torch.cuda.set_per_process_memory_fraction(1 / share, device)
-
-
 def gpu_bytes(device: torch.device) -> int:
     """Return the largest number of bytes that torch has given this process on its GPU so far; 0: the device is none."""
     return torch.cuda.max_memory_allocated(device) if device.type == "cuda" else 0

@@ -20,9 +20,9 @@ class RegisteredMemory:
     def __init__(self, memory: Tensor) -> None:
         """`memory`: contiguous, in the host's memory, mapped until `end`. This process uses CUDA."""
         self._address = memory.data_ptr()
-        code = _cudart().cudaHostRegister(self._address, memory.nbytes, 0)
-        self.succeeded = code == 0
-        if not self.succeeded:
+        code = _cudart().cudaHostRegister(self._address, memory.nbytes, 0) if memory.nbytes else 0
+        self.succeeded = memory.nbytes > 0 and code == 0
+        if code != 0:
             _forget_error()
             log.warning("CUDA cannot register %.0f MB of shared memory (error %s): copies take longer", memory.nbytes / 1e6, code)
 

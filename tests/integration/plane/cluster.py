@@ -99,9 +99,9 @@ class Cluster:
     device: torch.device | None = None
     """Where shards compute: see `Shard`."""
     memory: DeviceMemory | None = None
-    """Of that device."""
+    """The memory of that device."""
     workers_memory: DeviceMemory | None = None
-    """Of the device on which workers compute; None: they compute on the CPU."""
+    """The memory of the device on which workers compute; None: they compute on the CPU."""
     before_round: Callable[[int, Replica], None] = lambda rank, w: None
     errors: list[BaseException] = field(default_factory=list)
     threads: list[threading.Thread] = field(default_factory=list)

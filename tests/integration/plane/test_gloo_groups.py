@@ -76,7 +76,7 @@ def test_a_group_that_is_given_up_leaves_no_thread_and_no_socket(attempt: Cluste
 
 
 class Dying(RedisStore):
-    """Of a worker that is killed when the others know its address, and before it connects to them."""
+    """The thread of a worker that is killed when the others know its address, and before it connects to them."""
 
     def get(self, key: str) -> bytes:
         raise KeyError(key)

@@ -1,4 +1,4 @@
-"""What an agent tells of torch, without importing it."""
+"""The build of torch that an agent reports, without importing it."""
 
 from __future__ import annotations
 
