@@ -9,6 +9,7 @@ from pathlib import Path
 import torch
 
 from gradstream.process import exits
+from gradstream.process.gpu import check_gpus
 from gradstream.process.order import ProcessOrder
 from gradstream.shard_server.settings import ServerSettings
 from gradstream.wire.gpu.memory import CudaMemory
@@ -41,8 +42,5 @@ def main(order: ProcessOrder, folder: Path) -> int:
 def _device(order: ProcessOrder) -> torch.device | None:
     if not order.gpus:
         return None
-    if not torch.cuda.is_available():
-        raise RuntimeError(
-            f"roles.server.device: torch cannot use GPU {order.gpus[0]} of this node; repair CUDA there, or set it to cpu"
-        )
+    check_gpus(order)
     return torch.device("cuda:0")

@@ -20,6 +20,7 @@ from gradstream.model.flat_model import FlatModel
 from gradstream.model.problem import ModelProblem
 from gradstream.model.usercode import UserCode, blaming
 from gradstream.model.weights.start import load_start
+from gradstream.process.gpu import check_gpus
 from gradstream.process.order import ProcessOrder
 from gradstream.serverless.ports import AnyServerlessPort, make_port
 from gradstream.spec import JobSpec
@@ -45,7 +46,9 @@ def import_phase(spec: JobSpec) -> str:
 
 
 def device_of(order: ProcessOrder) -> torch.device:
-    """Return the one GPU that this process can see, or the CPU. A group begins on the CPU: see `devices_of`."""
+    """Return the one GPU that this process can see, or the CPU. A group begins on the CPU: see `devices_of`. Raises: RuntimeError:
+    torch cannot use the GPUs that the order names."""
+    check_gpus(order)
     return torch.device("cuda:0" if order.gpus and not _is_group(order) else "cpu")
 
 
@@ -69,12 +72,12 @@ def prepare_for_peers(spec: JobSpec) -> None:
 def flat_model(code: UserCode, order: ProcessOrder, folder: Path, beside: FlatModel | None = None) -> FlatModel:
     """Build the user's model as a flat vector, perhaps that of another one. Raises: UserError, also if the job starts from weights
     of another model."""
-    model = code.model()
+    device, model = device_of(order), code.model()
     if start := order.spec.start_from:
         load_start(model, order, start, folder)
     with blaming("model()"):
         make_theta = shared_vector if _is_group(order) else None
-        return FlatModel(model, device_of(order), beside, make_theta)
+        return FlatModel(model, device, beside, make_theta)
 
 
 def flat_models(code: UserCode, order: ProcessOrder, folder: Path) -> list[FlatModel]:

@@ -6,7 +6,7 @@ import { WaitingPanel } from "@/panels/queue/WaitingPanel"
 export function QueuePage() {
   return (
     <>
-      <PageTitle title="Queue" subtitle="By priority (0 to 100, the higher first), then by age. Jobs start strictly in this order." />
+      <PageTitle title="Queue" subtitle="By priority (0 to 100, the higher first), then by age. A job goes ahead of others only on places that they could never use." />
       <Stack gap="md">
         <WaitingPanel />
         <HoldersPanel />
