@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -44,6 +45,8 @@ class FlatOptimizer:
         self._parameters = [nn.Parameter(view, requires_grad=False) for view in self._views(theta)]
         self._spec, self._lr = spec, spec.lr or lr
         self._optimizer = spec.build(self._named(), lr, workers)
+        self._rule = inspect.unwrap(type(self._optimizer).step)
+        """The step alone: what torch wraps around it imports torch's compiler (ADR 161)."""
 
     def step(self, direction: Tensor, factor: float = 1.0) -> None:
         """Make a step along `direction`, shape (n,), in place, at `factor` times the learning rate."""
@@ -57,7 +60,8 @@ class FlatOptimizer:
         longest = self._spec.clip_parameter_norm
         for parameter, view in zip(self._parameters, self._views(direction), strict=True):
             parameter.grad = view if longest is None else clipped(view, longest)
-        self._optimizer.step()
+        with torch.no_grad():
+            self._rule(self._optimizer)
         for parameter in self._parameters:
             parameter.grad = None
 

@@ -28,6 +28,7 @@ from gradstream.process.naming import name_process
 from gradstream.process.order import ProcessOrder
 from gradstream.process.zygote import orphans
 from gradstream.process.zygote.launch import die_with_parent
+from gradstream.programs.imports import skip_compiler
 from gradstream.sandbox.enter import enter
 from gradstream.sandbox.sandbox import Sandbox
 
@@ -136,6 +137,7 @@ def _settle(order: ProcessOrder, folder: Path) -> None:
     import torch
 
     torch.set_num_threads(threads)
+    skip_compiler()
     if len(order.visible_gpus) == 1:  # the peers of a group on several GPUs know which one is theirs
         limit_gpu_memory(order.gpu_share)
 

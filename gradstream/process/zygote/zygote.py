@@ -25,14 +25,13 @@ from gradstream.sandbox.sandbox import Isolation, Level, Sandbox
 
 PRELOAD = (
     "torch",
-    "torch._dynamo",
     "numpy",
     "safetensors.torch",
     "redis",
     "httpx",
     *(entrypoint.partition(":")[0] for entrypoint in ENTRYPOINTS.values()),
 )
-"""Modules that all job processes import. The first optimiser that one makes would else import torch._dynamo (1 s)."""
+"""Modules that all job processes import."""
 _STEADY = {
     "OPENBLAS_NUM_THREADS": "1",
     "OMP_NUM_THREADS": "1",
