@@ -107,6 +107,7 @@ bench: .venv/.dev backend/page/index.html  ## claims of speed, as ratios measure
 	$(BIN)/python -m benchmarks.stages
 	$(BIN)/python -m benchmarks.tensor
 	$(BIN)/python -m benchmarks.group_memory
+	$(BIN)/python -m benchmarks.group_startup
 	$(BIN)/python -m benchmarks.model_memory
 	$(BIN)/python -m benchmarks.tables
 	$(BIN)/python -m benchmarks.table_growth
