@@ -17,10 +17,11 @@ def too_many_threads(spec: JobSpec, node: str, workers: int, cores: int) -> Iter
     if threads > 1 and workers * threads > cores:
         field, of_field = _field_of_threads(spec)
         each = max(1, cores * of_field // (workers * threads))
+        parts = f"{of_field} processes" if field == "group" else f"{threads} threads"
+        wanting = f"1 worker with {parts} wants" if workers == 1 else f"{workers} workers with {parts} each want"
         yield Warning(
             f"/roles/worker/{field}",
-            f"{workers} worker{'s' * (workers > 1)} with {threads} threads each want {workers * threads} cores of {node}, which "
-            f"has {cores}: threads that wait for a core make a step slower.",
+            f"{wanting} {workers * threads} cores of {node}, which has {cores}: threads that wait for a core make a step slower.",
             f"Set it to {each}.",
         )
 

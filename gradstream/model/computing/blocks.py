@@ -28,8 +28,8 @@ def find_blocks(model: nn.Module) -> list[nn.Module]:
     rows = [module for module in model.modules() if isinstance(module, nn.ModuleList | nn.Sequential)]
     if not rows:
         raise InvalidWorkload(
-            "recompute, roles.worker.group: the model has no ModuleList or Sequential, whose children would be its blocks; "
-            "override blocks(model) in the workload, or remove recompute and stages"
+            "the model has no ModuleList or Sequential, whose children would be the blocks that stages and recompute need; "
+            "override blocks(model) in the workload, or remove stages and recompute from the job file"
         )
     return list(max(rows, key=lambda row: sum(p.numel() for p in row.parameters())))
 

@@ -16,6 +16,10 @@ def test_more_threads_than_cores() -> None:
     hogwild = job({"name": "adag"}, workers=2, roles={"worker": {"count": 2, "threads": 2, "hogwild": 4}})
     [warning] = too_many_threads(hogwild, "vm", 2, 8)
     assert (warning.pointer, warning.remedy) == ("/roles/worker/hogwild", "Set it to 2.")
+    group = job({"name": "sync"}, workers=1, roles={"worker": {"group": {"fsdp": 4}}})
+    [warning] = too_many_threads(group, "vm", 1, 2)
+    assert warning.message.startswith("1 worker with 4 processes wants 4 cores of vm")
+    assert (warning.pointer, warning.remedy) == ("/roles/worker/group", "Set it to 2.")
     assert not list(too_many_threads(job({"name": "sync"}, workers=9), "vm", 9, 2)), "one thread each is the least there is"
 
 
