@@ -139,7 +139,8 @@ def _after_failures(now: Situation, plane_there: bool) -> Step | None:
     if not plane_there and now.attempt_status is not AttemptStatus.PREPARING and not now.all_ended:
         return _restart(now, ExitReason.PLANE_LOST, "Redis came back without this attempt.", None)
     for process in failed:
-        said = f"{process.label} ended: {process.message or process.reason}."
+        verb = "was lost" if process.reason is ExitReason.NODE_LOST else "ended"
+        said = f"{process.label} {verb}: {process.message or process.reason}."
         if process.role == "worker" and now.spec.goes_on_but_for(process.rank):
             does = "held" if now.spec.one_holder else "stored"
             said += f" It {does} the model, so the others cannot go on without it."

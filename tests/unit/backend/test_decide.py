@@ -162,6 +162,11 @@ def test_a_respawn_that_cannot_start_is_not_charged_but_bounded() -> None:
     assert isinstance(next_step(replace(now, processes=again)), Fail)
 
 
+def test_a_process_whose_node_is_lost_has_not_ended_by_itself() -> None:
+    step = next_step(ended(RUNNING, SERVER, ExitReason.NODE_LOST, "the agent of vm was started again"))
+    assert step == Restart("node_lost", "server-0 was lost: the agent of vm was started again.", charged=False)
+
+
 def test_a_process_that_is_lost_again_and_again_is_not_charged_but_bounded() -> None:
     now = ended(RUNNING, WORKER, ExitReason.NODE_LOST)
     for lost, kind in ((MAX_UNCHARGED, Respawn), (MAX_UNCHARGED + 1, Fail)):
