@@ -119,7 +119,7 @@ def port(order: ProcessOrder, flat: FlatModel, retransmissions: Retransmissions,
 def serverless_port(order: ProcessOrder, flat: FlatModel, folder: Path, settings: WorkerSettings) -> AnyServerlessPort:
     """Build the port of a worker in a job without servers. It waits for the other workers, and logs how long, as `port` does."""
     on_wait = _log_waits(settings, "the other workers", "one of them is not in this turn yet")
-    return make_port(order, folder, _layout(order, flat), on_wait)
+    return make_port(order, folder, _layout(order, flat), on_wait, flat.device)
 
 
 def _layout(order: ProcessOrder, flat: FlatModel) -> Layout:

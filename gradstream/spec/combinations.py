@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gradstream.optim.schedule import Cosine
 from gradstream.optim.spec import Sgd
-from gradstream.spec.gloo import gloo_obstacle
+from gradstream.spec.allreduce import gloo_obstacle, nccl_obstacle
 from gradstream.spec.values import MAX_SHARDS
 
 if TYPE_CHECKING:
@@ -70,6 +70,16 @@ def _check_serverless(spec: JobSpec) -> None:
         raise ValueError(f"roles.worker.count: without servers at most {MAX_SHARDS} workers can be had; lower it, {remedy}")
     if server.collective == "gloo" and (obstacle := gloo_obstacle(spec)):
         raise ValueError(f"roles.server.collective: {obstacle}, take shared, on one machine, {remedy}")
+    if server.collective == "nccl":
+        _check_nccl(spec)
+
+
+def _check_nccl(spec: JobSpec) -> None:
+    obstacle, device = nccl_obstacle(spec), spec.roles.worker.device
+    if device != "cuda":
+        obstacle = f"nccl adds vectors on GPUs, and roles.worker.device is {device}; set roles.worker.device: cuda"
+    if obstacle:
+        raise ValueError(f"roles.server.collective: {obstacle}, or take roles.server.collective: auto")
 
 
 def _check_endless(spec: JobSpec) -> None:

@@ -10,7 +10,8 @@ from gradstream.optim.spec import AnyOptimizer
 from gradstream.spec.part import SpecPart
 from gradstream.spec.values import GpuPart, Seconds, ShardCount, gpu_share_of
 
-Collective = Literal["auto", "shared", "gloo"]
+SettledCollective = Literal["shared", "gloo", "nccl"]
+Collective = Literal["auto"] | SettledCollective
 
 
 class ServerRole(SpecPart, frozen=True):
@@ -25,8 +26,9 @@ class ServerRole(SpecPart, frozen=True):
     collective: Collective = Field(
         "auto",
         description="How workers without servers (count: 0) combine their pushes. shared: in shared memory, on one machine; gloo: "
-        "by an allreduce over the network, each with the whole model; auto: shared if one machine has free slots for all "
-        "workers, else gloo where the job allows it",
+        "by an allreduce over the network, each with the whole model; nccl: likewise, between the GPUs of workers that each have "
+        "one; auto: nccl if each worker gets a GPU and the job allows it, else shared if one machine has free slots for all "
+        "workers, else gloo",
     )
     optimizer: AnyOptimizer | None = Field(
         None,

@@ -4384,7 +4384,7 @@ export interface components {
              * Collective
              * @description How workers without servers combine pushes; null: the job has servers, or has no places yet
              */
-            collective?: ("shared" | "gloo") | null;
+            collective?: ("shared" | "gloo" | "nccl") | null;
             /** Retries Used */
             retries_used: number;
         };
@@ -7530,11 +7530,10 @@ export interface components {
             count: number | "auto";
             /**
              * Collective
-             * @description How workers without servers (count: 0) combine their pushes. shared: in shared memory, on one machine; gloo: by an allreduce over the network, each with the whole model; auto: shared if one machine has free slots for all workers, else gloo where the job allows it
+             * @description How workers without servers (count: 0) combine their pushes. shared: in shared memory, on one machine; gloo: by an allreduce over the network, each with the whole model; nccl: likewise, between the GPUs of workers that each have one; auto: nccl if each worker gets a GPU and the job allows it, else shared if one machine has free slots for all workers, else gloo
              * @default auto
-             * @enum {string}
              */
-            collective: "auto" | "shared" | "gloo";
+            collective: "auto" | ("shared" | "gloo" | "nccl");
             /**
              * Optimizer
              * @description Optimizer of the server's step along a push; default: the strategy's own, which mostly subtracts the push

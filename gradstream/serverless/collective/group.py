@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import torch
 from redis import Redis
@@ -35,32 +35,34 @@ _Gloo: Any = ProcessGroupGloo
 _LENGTH = struct.Struct("<Q")
 
 
+T = TypeVar("T")
+MakeStore = Callable[[Callable[[float], None]], RedisStore]
+"""Makes a store by its `look`."""
+
+
 class GroupBroken(PlaneLost):
     """The connection to another worker broke."""
 
 
-class _Connecting(threading.Thread):
-    """Connects a worker with the others. Gloo would wait for one that is lost meanwhile, too: so it waits in a thread."""
+class Connecting(threading.Thread, Generic[T]):
+    """Connects a worker with the others. Gloo and NCCL would wait for one that is lost meanwhile, too: so they wait in a thread."""
 
-    def __init__(self, store: Callable[[Callable[[float], None]], RedisStore], address: str, rank: int, count: int) -> None:
-        """`store`: makes one by its `look`."""
+    def __init__(self, store: MakeStore, connect: Callable[[RedisStore], T]) -> None:
+        """`connect`: returns the process group."""
         super().__init__(name="connecting", daemon=True)
-        self._store, self._address, self._place = store(self._go_on), address, (rank, count)
-        self._found: list[Any] = []
+        self._store, self._connect = store(self._go_on), connect
+        self._found: list[T] = []
         self._error: Exception | None = None
         self._is_given_up = threading.Event()
 
     def run(self) -> None:
-        options = _Gloo._Options()
-        options._timeout = _CONNECT_TIMEOUT
-        options._devices = [_Gloo.create_device(hostname=self._address)]
         try:
-            self._found.append(_Gloo(self._store, *self._place, options))
+            self._found.append(self._connect(self._store))
         except Exception as error:
             self._error = error
 
-    def take(self, look: Callable[[float], None]) -> Any:
-        """Return the process group. Raises: RuntimeError: gloo could not connect it; and all that `look` raises."""
+    def take(self, look: Callable[[float], None]) -> T:
+        """Return the process group. Raises: RuntimeError: it could not be connected; and all that `look` raises."""
         began = time.monotonic()
         self.start()
         try:
@@ -77,7 +79,7 @@ class _Connecting(threading.Thread):
 
     def _go_on(self, waited: float) -> None:
         if self._is_given_up.is_set():
-            raise PlaneLost("this worker waits for gloo's connections no more")
+            raise PlaneLost("this worker waits for connections no more")
 
 
 class GlooGroup:
@@ -112,10 +114,10 @@ class GlooGroup:
         if self.count > 1:
             self._gloo = self._connect(lambda look: RedisStore(redis, j, look, prefix), access, rank)
 
-    def _connect(self, store: Callable[[Callable[[float], None]], RedisStore], access: PlaneAccess, rank: int) -> Any:
+    def _connect(self, store: MakeStore, access: PlaneAccess, rank: int) -> Any:
         address = meet(store(self._look), access, self.rank, self.count)
         try:
-            gloo = _Connecting(store, address, self.rank, self.count).take(self._look)
+            gloo = Connecting(store, lambda store: self._connect_gloo(store, address)).take(self._look)
         except RuntimeError as error:
             self._wait_for_end(self._end_timeout)
             raise UserError(
@@ -125,6 +127,12 @@ class GlooGroup:
         gloo._set_default_timeout(_LONGEST_WAIT)
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(gloo))  # freed here, it would wait for collectives that may never end
         return gloo
+
+    def _connect_gloo(self, store: RedisStore, address: str) -> Any:
+        options = _Gloo._Options()
+        options._timeout = _CONNECT_TIMEOUT
+        options._devices = [_Gloo.create_device(hostname=address)]
+        return _Gloo(store, self.rank, self.count, options)
 
     def gather(self, message: bytes) -> list[bytes]:
         """Return the message of every worker, in rank order."""
@@ -149,13 +157,16 @@ class GlooGroup:
 
     def begin_sum(self, x: Tensor) -> Work:
         """Begin to replace `x` by the sum over all workers, with the same bits for each. `finish` ends it."""
-        assert self._gloo is not None, "it has others, and is not over"
         self.nbytes += 2 * x.nbytes * (self.count - 1) // self.count
+        return self._begin(lambda group: group.allreduce([x]))
+
+    def _begin(self, begin: Callable[[Any], Work]) -> Work:
+        """`begin` gets the process group that has the vectors."""
+        assert self._gloo is not None, "it has others, and is not over"
         try:
-            work: Work = self._gloo.allreduce([x])
+            return begin(self._gloo)
         except RuntimeError as error:
-            raise self._broken(error, self._end_timeout) from error
-        return work
+            raise self._broken(error) from error
 
     def finish(self, work: Work) -> None:
         self._wait(work)
@@ -163,7 +174,7 @@ class GlooGroup:
     def broadcast(self, x: Tensor, root: int) -> None:
         """Replace `x` by that of the worker `root`."""
         if self.count > 1:
-            self._wait(self._gloo.broadcast(x, root))
+            self.finish(self._begin(lambda group: group.broadcast(x, root)))
             self.nbytes += x.nbytes
 
     def close(self) -> None:
@@ -194,11 +205,11 @@ class GlooGroup:
                 return
             except RuntimeError as error:  # too long, or its own
                 if over:
-                    raise self._broken(error, self._end_timeout if end_timeout is None else end_timeout) from error
+                    raise self._broken(error, end_timeout) from error
             self._look(time.monotonic() - began)
 
-    def _broken(self, error: RuntimeError, end_timeout: float) -> GroupBroken:
-        self._wait_for_end(end_timeout)
+    def _broken(self, error: RuntimeError, end_timeout: float | None = None) -> GroupBroken:
+        self._wait_for_end(self._end_timeout if end_timeout is None else end_timeout)
         return GroupBroken(f"the connection to another worker broke: {error}")
 
     def _wait_for_end(self, timeout: float) -> None:
