@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import torch
 from redis import Redis
@@ -21,6 +21,7 @@ from gradstream.process.exits import UserError
 from gradstream.process.order import PlaneAccess
 from gradstream.serverless.barrier import LOOK_INTERVAL
 from gradstream.serverless.collective.meeting import RedisStore, meet
+from gradstream.wire.gpu.connecting import Connecting
 
 _CONNECT_TIMEOUT = timedelta(seconds=12)
 """Time for connecting workers, all of which are there. Gloo waits five times as long for one that does not connect: 60 s."""
@@ -35,51 +36,12 @@ _Gloo: Any = ProcessGroupGloo
 _LENGTH = struct.Struct("<Q")
 
 
-T = TypeVar("T")
 MakeStore = Callable[[Callable[[float], None]], RedisStore]
 """Makes a store by its `look`."""
 
 
 class GroupBroken(PlaneLost):
     """The connection to another worker broke."""
-
-
-class Connecting(threading.Thread, Generic[T]):
-    """Connects a worker with the others. Gloo and NCCL would wait for one that is lost meanwhile, too: so they wait in a thread."""
-
-    def __init__(self, store: MakeStore, connect: Callable[[RedisStore], T]) -> None:
-        """`connect`: returns the process group."""
-        super().__init__(name="connecting", daemon=True)
-        self._store, self._connect = store(self._go_on), connect
-        self._found: list[T] = []
-        self._error: Exception | None = None
-        self._is_given_up = threading.Event()
-
-    def run(self) -> None:
-        try:
-            self._found.append(self._connect(self._store))
-        except Exception as error:
-            self._error = error
-
-    def take(self, look: Callable[[float], None]) -> T:
-        """Return the process group. Raises: RuntimeError: it could not be connected; and all that `look` raises."""
-        began = time.monotonic()
-        self.start()
-        try:
-            self.join(LOOK_INTERVAL)
-            while self.is_alive():
-                look(time.monotonic() - began)
-                self.join(LOOK_INTERVAL)
-        except BaseException:
-            self._is_given_up.set()
-            raise
-        if self._error:
-            raise self._error
-        return self._found.pop()
-
-    def _go_on(self, waited: float) -> None:
-        if self._is_given_up.is_set():
-            raise PlaneLost("this worker waits for connections no more")
 
 
 class GlooGroup:
@@ -117,7 +79,7 @@ class GlooGroup:
     def _connect(self, store: MakeStore, access: PlaneAccess, rank: int) -> Any:
         address = meet(store(self._look), access, self.rank, self.count)
         try:
-            gloo = Connecting(store, lambda store: self._connect_gloo(store, address)).take(self._look)
+            gloo = Connecting(lambda go_on: self._connect_gloo(store(go_on), address)).take(self._look, LOOK_INTERVAL)
         except RuntimeError as error:
             self._wait_for_end(self._end_timeout)
             raise UserError(

@@ -96,7 +96,7 @@ class CollectivePort(TurnPort):
     def _connect(self) -> GlooGroup:
         """Wait for all workers. Raises: as `__init__`."""
         given = self._redis, self._routes.home, self._j, self._rank, range(self._count), self._look
-        return DeviceGroup(*given, self._device) if self._device and self._device.type == "cuda" else GlooGroup(*given)
+        return DeviceGroup(*given, self._device) if self._device else GlooGroup(*given)
 
     def _copy(self, order: ProcessOrder, folder: Path) -> CopiedShard:
         return CopiedShard(order, folder, self._layout, self._vectors, self._destination, self._device)

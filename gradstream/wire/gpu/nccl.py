@@ -1,4 +1,4 @@
-"""Vectors on GPUs, which several processes add up or copy by NCCL. Each process has a GPU of its own: NCCL refuses two on one.
+"""NCCL adds up and copies vectors on the GPUs of several processes. Each has a GPU of its own: NCCL refuses two on one.
 
 NCCL does not survive a lost process: its kernels wait for that one until their own process ends. So no wait here is a wait of CUDA.
 The host looks at an event, and says now and then how long it has waited; the caller knows when to give up.
@@ -19,6 +19,8 @@ from typing import Any
 import torch
 from torch._C._distributed_c10d import PrefixStore, Store, Work
 
+from gradstream.wire.gpu.vector_group import VectorGroup, VectorGroupError
+
 log = logging.getLogger(__name__)
 
 LONGEST_WAIT = timedelta(days=30)
@@ -35,48 +37,38 @@ _ENVIRONMENT = {
 """Torch reads these when it makes a process group, and has no other interface for them."""
 
 
-class NcclError(RuntimeError):
-    """NCCL cannot connect the processes, or has lost a connection."""
-
-
-class NcclGroup:
-    """All processes call its methods in the same order. Its vectors lie on `device`."""
+class NcclGroup(VectorGroup):
+    """Its vectors lie on one GPU of each process."""
 
     def __init__(self, store: Store, rank: int, count: int, device: torch.device) -> None:
-        """Wait until every process has come, in a wait of CUDA: call it in a thread. `store`: NCCL's address lies there.
+        """Wait until every process has come. This is a wait of CUDA: call it in a thread. `store`: NCCL's address lies there.
 
-        Raises: NcclError; and all that the store raises."""
-        self._device, self._group = device, _make_group(store, rank, count)
+        Raises: VectorGroupError; and all that the store raises."""
+        self._group = _make_group(store, rank, count)
         try:
             self._group.allreduce([torch.zeros(1, device=device)]).wait()  # NCCL connects with the first sum
             torch.cuda.synchronize(device)
         except RuntimeError as error:
-            raise NcclError(str(error)) from error
-
-    def begin(self, begin: Callable[[Any], Work]) -> Work:
-        """Begin a collective operation, which `finish` ends. `begin` gets torch's process group. Raises: NcclError."""
-        try:
-            return begin(self._group)
-        except RuntimeError as error:
-            raise NcclError(str(error)) from error
+            raise VectorGroupError(str(error)) from error
+        self._waiting = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+        """A stream that does nothing but wait."""
 
     def finish(self, work: Work, look: Callable[[float], None], look_interval: float) -> None:
-        """Wait until this is done, and all that this thread has ordered of the GPU. `look(seconds)` is called once in each
-        interval, with the time waited so far, and raises where the wait is over. Raises: NcclError; and what `look` raises."""
         began = looked = time.monotonic()
-        work.wait()  # what this thread orders from now on comes after it; the host waits for nothing
-        done = torch.cuda.Event()  # type: ignore[no-untyped-call]
-        done.record(torch.cuda.current_stream(self._device))
+        with torch.cuda.stream(self._waiting):
+            work.wait()  # this stream waits, and not the host
+            done = torch.cuda.Event()  # type: ignore[no-untyped-call]
+            done.record(self._waiting)
+        was_over = False
         while not done.query():  # type: ignore[no-untyped-call]
             time.sleep(_POLL_INTERVAL)
             if time.monotonic() - looked > look_interval:
                 looked = time.monotonic()
-                self._check()
+                if was_over:
+                    raise VectorGroupError("NCCL has failed; its log says why (NCCL_DEBUG: WARN in the job file's env)")
+                was_over = work.is_completed()  # true also of one that has failed, whose kernel goes on
                 look(looked - began)
-
-    def _check(self) -> None:
-        if (state := self._group.get_error()).name != "SUCCESS":
-            raise NcclError(f"NCCL has failed: {state.name}")
+        work.wait()  # what this thread orders from now on comes after it
 
     def close(self) -> None:
         """Disconnect, when all that was begun is done."""
@@ -95,13 +87,13 @@ def _make_group(store: Store, rank: int, count: int) -> Any:
     try:
         from torch._C._distributed_c10d import ProcessGroupNCCL
     except ImportError:
-        raise NcclError("this machine's torch comes without NCCL") from None
+        raise VectorGroupError("this machine's torch comes without NCCL") from None
     os.environ.update(_ENVIRONMENT)
     options, prefixed = ProcessGroupNCCL.Options(), PrefixStore("nccl", store)
     options._timeout = LONGEST_WAIT
     try:
         group = ProcessGroupNCCL(prefixed, rank, count, options)
     except RuntimeError as error:
-        raise NcclError(str(error)) from error
+        raise VectorGroupError(str(error)) from error
     _made.append((group, prefixed, store))
     return group
