@@ -74,6 +74,11 @@ class WorkerGroup(SpecPart, frozen=True):
         description="Processes that compute each mini-batch together: linear layers are split, and each process computes some "
         "outputs or adds up some inputs (tensor parallelism)",
     )
+    collective: Literal["auto", "shared", "nccl"] = Field(
+        "auto",
+        description="How the replicates of a machine add up their gradients. shared: in the memory of the host, which they share; "
+        "nccl: on their GPUs; auto: nccl if each process has a whole GPU and replicate is the only axis, else shared",
+    )
     machines: int = Field(
         1,
         ge=1,
@@ -91,6 +96,12 @@ class WorkerGroup(SpecPart, frozen=True):
     def peers(self) -> int:
         """Processes of the group."""
         return self.parts * self.stages * self.tensor
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The counts above 1: of processes along an axis, and of machines."""
+        counts = self.model_dump(exclude={"collective"})
+        return {name: count for name, count in counts.items() if count > 1}
 
     @property
     def parts(self) -> int:

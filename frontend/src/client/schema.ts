@@ -4735,6 +4735,7 @@ export interface components {
              *         "device": "auto",
              *         "gpu": 1,
              *         "group": {
+             *           "collective": "auto",
              *           "fsdp": 1,
              *           "machines": 1,
              *           "replicate": 1,
@@ -7300,6 +7301,7 @@ export interface components {
              *       "threads": 1,
              *       "hogwild": 1,
              *       "group": {
+             *         "collective": "auto",
              *         "fsdp": 1,
              *         "machines": 1,
              *         "replicate": 1,
@@ -9173,6 +9175,13 @@ export interface components {
              */
             tensor: number;
             /**
+             * Collective
+             * @description How the replicates of a machine add up their gradients. shared: in the memory of the host, which they share; nccl: on their GPUs; auto: nccl if each process has a whole GPU and replicate is the only axis, else shared
+             * @default auto
+             * @enum {string}
+             */
+            collective: "auto" | "shared" | "nccl";
+            /**
              * Machines
              * @description Machines of each worker: `replicate` is divided among them, and fsdp, stages and tensor stay within one. The first machine sends the others their parameters and examples for each mini-batch
              * @default 1
@@ -9318,6 +9327,7 @@ export interface components {
              *       "fsdp": 1,
              *       "stages": 1,
              *       "tensor": 1,
+             *       "collective": "auto",
              *       "machines": 1
              *     }
              */
