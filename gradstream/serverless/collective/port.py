@@ -28,6 +28,7 @@ from gradstream import metrics
 from gradstream.center.entries import Buffers, Payload, Response
 from gradstream.center.parameters.updates import PushUpdates
 from gradstream.process.order import ProcessOrder, label
+from gradstream.serverless.awaited import ReportAwaited, report_nothing
 from gradstream.serverless.collective.copied_shard import CopiedShard
 from gradstream.serverless.collective.device_group import DeviceGroup
 from gradstream.serverless.collective.group import GlooGroup
@@ -74,13 +75,14 @@ class CollectivePort(TurnPort):
         layout: Layout,
         settings: ServerSettings,
         on_wait: Callable[[float], None] = lambda seconds: None,
+        on_awaited: ReportAwaited = report_nothing,
         device: torch.device | None = None,
     ) -> None:
         """Wait until every worker has built its model. `device`: that of all vectors, of the shard's and of those that travel;
         None: the CPU.
 
         Raises: UserError: the others cannot reach this machine. PlaneLost: the attempt is over."""
-        super().__init__(order, on_wait)
+        super().__init__(order, on_wait, on_awaited)
         self._layout, self._device, self._buffers, self._told_bytes = layout, device, b"", 0
         if self._rank == 0:
             self._outside = OutsideEntries(self._routes.home, self._j, settings, self._redis)

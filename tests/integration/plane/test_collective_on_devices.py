@@ -16,6 +16,7 @@ from torch.distributed import is_nccl_available
 from gradstream.errors import PlaneLost
 from gradstream.process.exits import UserError
 from gradstream.process.order import Resume
+from gradstream.serverless.awaited import report_nothing
 from gradstream.serverless.collective.device_group import DeviceGroup
 from gradstream.serverless.ports import make_port
 from gradstream.train.replica import Replica
@@ -158,4 +159,6 @@ def test_a_worker_without_a_gpu_cannot_use_nccl(cluster: Callable[..., Cluster],
     roles = {"worker": {"count": 1, "device": "cuda"}, "server": {"count": 0, "collective": "nccl"}}
     attempt = cluster(spec_of(CASES["sync"] | {"roles": roles}, 1), Uneven)
     with pytest.raises(UserError, match=r"set roles.worker.device: cuda, or take gloo"):
-        make_port(attempt.order("worker", 0), tmp_path, Layout.of(torch.zeros(8), None, 1), lambda waited: None, CPU)
+        make_port(
+            attempt.order("worker", 0), tmp_path, Layout.of(torch.zeros(8), None, 1), lambda waited: None, report_nothing, CPU
+        )
