@@ -196,7 +196,7 @@ def _balance(largest: float, count: int) -> str:
 def _local_share(spec: JobSpec, places: Sequence[Place]) -> float | None:
     """Return the share of the traffic between workers and shards that stays on one machine."""
     if places and spec.roles.serverless:
-        return float(spec.shares_memory)
+        return float(len({each.node_id for each in places if each.role == "worker"}) == 1)
     servers = [each.node_id for each in places if each.role == "server"]
     workers = [each.node_id for each in places if each.role == "worker"]
     pairs = len(servers) * len(workers)
