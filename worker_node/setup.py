@@ -22,6 +22,7 @@ from gradstream.model.usercode import UserCode, blaming
 from gradstream.model.weights.start import load_start
 from gradstream.process.gpu import check_gpus
 from gradstream.process.order import ProcessOrder
+from gradstream.serverless.awaited import ReportAwaited
 from gradstream.serverless.ports import AnyServerlessPort, make_port
 from gradstream.spec import JobSpec
 from gradstream.train.worker_model import piggyback
@@ -116,10 +117,12 @@ def port(order: ProcessOrder, flat: FlatModel, retransmissions: Retransmissions,
     )
 
 
-def serverless_port(order: ProcessOrder, flat: FlatModel, folder: Path, settings: WorkerSettings) -> AnyServerlessPort:
+def serverless_port(
+    order: ProcessOrder, flat: FlatModel, folder: Path, settings: WorkerSettings, on_awaited: ReportAwaited
+) -> AnyServerlessPort:
     """Build the port of a worker in a job without servers. It waits for the other workers, and logs how long, as `port` does."""
     on_wait = _log_waits(settings, "the other workers", "one of them is not in this turn yet")
-    return make_port(order, folder, _layout(order, flat), on_wait)
+    return make_port(order, folder, _layout(order, flat), on_wait, on_awaited, flat.device)
 
 
 def _layout(order: ProcessOrder, flat: FlatModel) -> Layout:

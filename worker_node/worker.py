@@ -58,8 +58,8 @@ class Worker(LinkEvents):
         self._uploads = Uploads(self._store)
         self._replica = make_replica(order.spec, self._problem, self._report_loss)
         retransmissions = Retransmissions(lambda count: reporter.point(metrics.RETRANSMISSIONS, count, rank=order.rank))
-        serverless = order.spec.roles.serverless
-        self._serverless = setup.serverless_port(order, self._flat, folder, settings) if serverless else None
+        given = order, self._flat, folder, settings, lambda rank, seconds: reporter.point(metrics.AWAITED, seconds, rank=rank)
+        self._serverless = setup.serverless_port(*given) if order.spec.roles.serverless else None
         port = self._serverless or setup.port(order, self._flat, retransmissions, settings)
         self._link = Link(order.spec, port, self._replica, order.rank, order.incarnation, self)
         media = MediaSender(self._store, self._problem.media, reporter, order.rank)

@@ -128,6 +128,12 @@ def respawns(role: Role, rank: int, spec: JobSpec, *, shard_gone: bool) -> bool:
     return role == "evaluator" or (role in ("worker", "peers") and spec.effective_on_worker_loss == "continue")
 
 
+def while_away(role: Role, spec: JobSpec) -> str:
+    """Say at the end of a sentence what the rest of a job does until the next incarnation of a process is there."""
+    is_only_worker = role in ("worker", "peers") and spec.roles.worker.count == 1
+    return "training pauses until then" if is_only_worker else "the others continue"
+
+
 def process_lost(session: Session, job: JobRow, process: ProcessRow, message: str, *, actor: str) -> None:
     process_ended(
         session, job, process, Exit(reason=ExitReason.NODE_LOST, message=message, code=-1), ProcessStatus.LOST, actor=actor

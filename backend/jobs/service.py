@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 import structlog
+from pydantic import TypeAdapter
 from sqlalchemy.orm import Session
 
 from backend.away import REDIS
@@ -28,6 +29,7 @@ from gradstream.errors import Conflict, NotFound
 from gradstream.events import EventKind
 from gradstream.process.order import plane_id
 from gradstream.spec import JobSpec
+from gradstream.spec.roles import SettledCollective
 from gradstream.wire import plane
 
 log = structlog.get_logger(__name__)
@@ -35,6 +37,9 @@ log = structlog.get_logger(__name__)
 
 _MADE = frozenset({"spec", "progress", "warnings", "notes", "shards", "collective"})
 """Fields of a view that stand in no column as they are."""
+
+
+_COLLECTIVE: TypeAdapter[SettledCollective] = TypeAdapter(SettledCollective)
 
 
 def view(row: JobRow) -> Job:
@@ -62,7 +67,7 @@ def note_figures(row: JobRow, figures: dict[str, float | None]) -> None:
 def spec_of(row: JobRow) -> JobSpec:
     """Return the spec as the job's processes get it: with the shards, and the way without servers, that `auto` has come to."""
     found = read_spec(row.spec, row.shards)
-    return found if row.collective is None else found.with_collective("gloo" if row.collective == "gloo" else "shared")
+    return found if row.collective is None else found.with_collective(_COLLECTIVE.validate_python(row.collective))
 
 
 def read_spec(spec: Mapping[str, Any], shards: int | None) -> JobSpec:

@@ -30,7 +30,7 @@ def choices(session: Session, job_id: UUID, process_id: UUID) -> Choices:
     refusal = _refusal(job, process)
     if refusal:
         return Choices(restart=Choice(possible=False, message=refusal), stop=Choice(possible=False, message=refusal))
-    return Choices(restart=_restart(session, job, process), stop=_stop(process))
+    return Choices(restart=_restart(session, job, process), stop=_stop(job, process))
 
 
 def restart(session: Session, caller: Caller, job_id: UUID, process_id: UUID) -> Process:
@@ -48,10 +48,10 @@ def stop(session: Session, platform: Platform, caller: Caller, job_id: UUID, pro
     job = jobs.lock(session, job_id)
     process = _process(session, job_id, process_id)
     _check(job, process)
-    choice = _stop(process)
+    choice = _stop(job, process)
     if not choice.possible:
         raise Conflict(choice.message, process=process.label)
-    message = f"{caller.name} stops {process.label}: it leaves at its next boundary, and the others continue."
+    message = f"{caller.name} stops {process.label}: it leaves at its next boundary{_and_others(job)}."
     feed.record(
         session, job, EventKind.PROCESS, message, actor=caller.actor, data={"process": str(process.id), "label": process.label}
     )
@@ -80,25 +80,30 @@ def _refusal(job: JobRow, process: ProcessRow) -> str | None:
     return None
 
 
-def _stop(process: ProcessRow) -> Choice:
+def _stop(job: JobRow, process: ProcessRow) -> Choice:
     if process.role != "worker":
         return Choice(possible=False, message=f"The job needs {process.label} to its end. Restart it, or stop the job.")
     return Choice(
         possible=True,
-        message=f"{process.label} finishes its round and leaves. Its pushes so far count; the rest of its share is left out. "
-        "The others continue. A new attempt would bring it back.",
+        message=f"{process.label} finishes its round and leaves{_and_others(job)}. Its pushes so far count; the rest of its share "
+        "is left out. A new attempt would bring it back.",
     )
+
+
+def _and_others(job: JobRow) -> str:
+    return ", and the others continue" if jobs.spec_of(job).roles.worker.count > 1 else ""
 
 
 def _restart(session: Session, job: JobRow, process: ProcessRow) -> Choice:
     spec, rows = jobs.spec_of(job), job_rows.processes(session, job.id, job.attempt)
     shard_gone = any(row.ended_at and spec.holds_shard(row.role, row.rank) for row in rows)
     if lifecycle.respawns(process.role, process.rank, spec, shard_gone=shard_gone):
+        meanwhile = lifecycle.while_away(process.role, spec)
         lost = "Its pushes so far count; work that it has not pushed is lost. " if process.role in ("worker", "peers") else ""
         return Choice(
             possible=True,
             message=f"{process.label} ends now, and its next incarnation starts from the center. {lost}"
-            "The others continue. This uses up no retry.",
+            f"{meanwhile[0].upper()}{meanwhile[1:]}. This uses up no retry.",
         )
     kept = artifacts.newest_checkpoint(session, job.id)
     made = sum(account.get("pushed", 0) for account in process_summaries(job.progress).ledger.values())

@@ -16,7 +16,7 @@ from backend.progress.state import Folded
 from gradstream.center.ledger import StarvedWorker
 from gradstream.gate import Gate
 from gradstream.process.watchdogs.start import hang_sentences
-from gradstream.progress import alerts, damage, full_disk, log_dropped, shared_memory
+from gradstream.progress import alerts, awaited, damage, full_disk, log_dropped, shared_memory
 from gradstream.progress.evaluation_alerts import late_files_sentence, not_finite_sentence, overlap_sentence
 
 Found = Mapping[Any, Any]
@@ -132,6 +132,15 @@ def _describe_slow(kept: Folded, gate: Gate, found: Found, /, *, ended: bool = F
         yield Alert(sentence, _SERVER, {"rank": rank, "slower": factor, "part": part})
 
 
+def _find_awaited(kept: Folded) -> Found:
+    return {rank: seconds for rank, seconds in kept.awaited.items() if seconds}
+
+
+def _describe_awaited(_kept: Folded, _gate: Gate, found: Found, /, *, ended: bool = False) -> Iterator[Alert]:
+    for rank, seconds in sorted(found.items()):
+        yield Alert(awaited.sentence(rank, seconds, ended=ended), data={"rank": rank, "seconds": seconds})
+
+
 def _describe_dropping(kept: Folded, gate: Gate, found: Found, /, *, ended: bool = False) -> Iterator[Alert]:
     for reason in found:
         sentence = alerts.dropped_sentence(reason, kept.summaries.ledger, gate, ended=ended)
@@ -197,6 +206,7 @@ RULES: tuple[AlertRule, ...] = (
     _rule_of(lambda kept: kept.passes),
     AlertRule(lambda kept: kept.tables.full, _describe_full_machines, resolutions=lambda kept: kept.tables.resolutions()),
     AlertRule(_find_slow, _describe_slow, resolutions=lambda kept: alerts.slow_resolutions(kept.slow)),
+    AlertRule(_find_awaited, _describe_awaited, resolutions=lambda kept: awaited.resolutions(kept.awaited)),
     AlertRule(lambda kept: dict.fromkeys(kept.dropping), _describe_dropping),
     AlertRule(lambda kept: kept.shared_memory_shortfalls, _describe_shared_memory),
     AlertRule(lambda kept: kept.log_dropped, _describe_log_dropped),

@@ -34,6 +34,7 @@ _TAKEN = frozenset(
         metrics.TOTAL,
         metrics.EPOCH,
         metrics.STARVED,
+        metrics.AWAITED,
         metrics.SHARED_MEMORY_SHORTFALL,
         metrics.COMPARED_ROWS,
         metrics.SHARED_ROWS,
@@ -51,7 +52,7 @@ _WATCHED = pass_alerts.TAKEN | table_alerts.TAKEN | source_alerts.TAKEN
 
 
 _COUNTED = ("samples", "version", "loss", "not_finite", "throughput", "remaining", "done", "figures", "passes")
-_OF_ATTEMPT = (*_COUNTED, "slow", "hanging", "plane_holder", "exports", "source", "tables", "rows_beyond")
+_OF_ATTEMPT = (*_COUNTED, "awaited", "slow", "hanging", "plane_holder", "exports", "source", "tables", "rows_beyond")
 """Fields that begin anew with an attempt."""
 
 
@@ -144,6 +145,8 @@ def _take(new: Folded, point: Point) -> None:
             new.epoch_samples = int(point.value)
         case metrics.STARVED.name:
             new.starved.setdefault(point.rank, int(point.value))
+        case metrics.AWAITED.name:
+            _note_awaited(new.awaited, point)
         case metrics.SHARED_MEMORY_SHORTFALL.name:
             new.shared_memory_shortfalls.setdefault(point.rank, int(point.value))
         case metrics.COMPARED_ROWS.name:
@@ -156,6 +159,12 @@ def _take(new: Folded, point: Point) -> None:
             new.exports.take(point)
         case _:
             _take_result(new, point)
+
+
+def _note_awaited(known: dict[int, float], point: Point) -> None:
+    """Note how long a worker is awaited; of a bounded number of workers, as user code may send any rank."""
+    if point.rank in known or (point.value and len(known) < _DAMAGED):
+        known[point.rank] = point.value
 
 
 def _take_result(new: Folded, point: Point) -> None:

@@ -76,6 +76,8 @@ class Folded(BaseModel):
     """Servers whose disk took no more rows, in this attempt, with the rows that they keep in memory beyond it; 0: no more."""
     hanging: dict[str, Hang] = Field(default_factory=dict)
     """Processes of this attempt that take long to start, by label."""
+    awaited: dict[int, float] = Field(default_factory=dict)
+    """Workers that all others have waited for, in this attempt, and for how many seconds; 0: no more."""
     slow: dict[int, float] = Field(default_factory=dict)
     """Workers that were found to be slow, in this attempt, and how many times slower than the others they are; 0: no more."""
     dropping: list[str] = Field(default_factory=list)

@@ -174,7 +174,8 @@ def _holders(spec: JobSpec, places: Sequence[Place]) -> str:
     if not spec.shares_memory:
         machines = len({place.node_id for place in places if place.role == "worker"})
         why = f"they are on {machines} machines" if machines > 1 else "roles.server.collective says so"
-        return f"This job has no servers: {each} holds the whole model, and they combine pushes by gloo, since {why}."
+        by = f"gloo, since {why}" if spec.roles.server.collective == "gloo" else "NCCL, as each has a GPU"
+        return f"This job has no servers: {each} holds the whole model, and they combine pushes by {by}."
     holders = "worker 0 holds the whole model" if spec.one_holder else f"{each} holds a shard"
     return f"This job has no servers: {holders}, in shared memory."
 
@@ -195,7 +196,7 @@ def _balance(largest: float, count: int) -> str:
 def _local_share(spec: JobSpec, places: Sequence[Place]) -> float | None:
     """Return the share of the traffic between workers and shards that stays on one machine."""
     if places and spec.roles.serverless:
-        return float(spec.shares_memory)
+        return float(len({each.node_id for each in places if each.role == "worker"}) == 1)
     servers = [each.node_id for each in places if each.role == "server"]
     workers = [each.node_id for each in places if each.role == "worker"]
     pairs = len(servers) * len(workers)

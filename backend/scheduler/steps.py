@@ -18,6 +18,7 @@ from backend.db import PLACES, after_commit, now, try_lock
 from backend.hints import Hints
 from backend.jobs import feed, lifecycle
 from backend.jobs import repository as job_rows
+from backend.jobs import service as jobs
 from backend.jobs.lifecycle import End
 from backend.jobs.models import JobRow, ProcessRow
 from backend.jobs.states import switch
@@ -155,9 +156,10 @@ class Steps:
         if not try_lock(session, PLACES):
             return
         rows, places = self._places_again(session, job, process)
+        meanwhile = lifecycle.while_away(process.role, jobs.spec_of(job))
         if not places:
             what = "a machine" if len(rows) == 1 else f"{len(rows)} machines"
-            self._note_waiting(session, job, f"{step.label} waits for {what} with free capacity; the others continue.")
+            self._note_waiting(session, job, f"{step.label} waits for {what} with free capacity; {meanwhile}.")
             return
         for row in rows:
             row.replaced, row.seq = True, feed.take(session, job)
@@ -166,7 +168,7 @@ class Steps:
         for where in places:
             queue.add_process(session, job, where, process.incarnation + 1)
         ended, nodes = _refer(session, job, step.message), " and ".join(where.node for where in places)
-        message = f"{ended} {'It' if len(rows) == 1 else 'Its group'} restarts on {nodes}; the others continue."
+        message = f"{ended} {'It' if len(rows) == 1 else 'Its group'} restarts on {nodes}; {meanwhile}."
         feed.record(
             session,
             job,

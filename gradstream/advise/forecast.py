@@ -139,10 +139,13 @@ def _server_vectors(spec: JobSpec) -> int:
 
 
 def worker_on_gpu(spec: JobSpec, size: Size) -> Split:
-    """Theta, gradients, what was pulled and the optimizer's state are on the GPU; what travels is coded on the host."""
+    """Theta, gradients, what was pulled and the optimizer's state are on the GPU; what travels is coded on the host. With NCCL
+    nothing is."""
     kept = 0 if spec.strategy.descends == "server" else _kept(spec.optimizer)
     residual = spec.codec.lossy and spec.strategy.pushes == "direction"
     vector = ITEM * size.parameters
+    if spec.settled_collective == "nccl":  # theta, its gradient, the push and the sum; and the whole shard
+        return Split((4 + kept + _server_vectors(spec)) * vector + _narrow(spec, vector), vector)
     return Split((3 + kept) * vector + _narrow(spec, vector), (2 + residual + spec.pipeline) * vector)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 from uuid import UUID
 
 from pydantic import Field
@@ -14,6 +14,7 @@ from gradstream.api.progress import Headway, Progress
 from gradstream.api.statuses import ENDED, JobStatus
 from gradstream.bundle.commit.origin import CodeOrigin
 from gradstream.spec import JobSpec
+from gradstream.spec.roles import SettledCollective
 from gradstream.spec.start import StartedFrom
 
 
@@ -68,7 +69,7 @@ class Job(JobSummary):
         None, description="The model of another job that it starts from, as resolved at submission; null: none"
     )
     shards: int = Field(description="Shards of the center; of `roles.server.count: auto` 1 until the model's size is known")
-    collective: Literal["shared", "gloo"] | None = Field(
+    collective: SettledCollective | None = Field(
         None, description="How workers without servers combine pushes; null: the job has servers, or has no places yet"
     )
     retries_used: int

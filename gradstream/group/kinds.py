@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from itertools import pairwise
+from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from gradstream.errors import InvalidWorkload
+from gradstream.group.devices.replicate_sum import ReplicateSum
+from gradstream.group.devices.to_host import ToHost
 from gradstream.group.fsdp.buckets import BucketChain, buckets_of, buckets_of_members
 from gradstream.group.fsdp.sum_turn import SumTurn
 from gradstream.group.memory import GroupMemory
@@ -20,12 +26,11 @@ from gradstream.group.stages.bounds import stage_bounds
 from gradstream.group.stages.homes import buffer_owners, homes_of, parameters_elsewhere
 from gradstream.group.stages.pipeline import PipelineStage
 from gradstream.group.stages.stage import Stage
-from gradstream.group.step import ChainStep, ProcessStep, WholeStep
+from gradstream.group.step import ChainStep, ProcessStep, ReplicateStep, WholeStep
 from gradstream.group.tensor.exchange import PeerExchange
 from gradstream.group.tensor.plan import planned_modules
 from gradstream.group.tensor.split_model import SplitModel
 from gradstream.group.tensor.step import TensorStep
-from gradstream.group.to_host import ToHost
 from gradstream.input import randomness
 from gradstream.model.flat_model import FlatModel
 from gradstream.model.usercode import UserCode, blaming
@@ -41,6 +46,10 @@ class PeerWaits(NamedTuple):
     """Returns what receives from the peer with this number."""
     wait_for: Callable[[int], None]
     """PeerWaits until something can be read from this file, in which other peers write."""
+    look: Callable[[float], None]
+    """Raises if one of the others has ended or failed; else it only says how long a wait takes."""
+    waiting: Callable[[], AbstractContextManager[None]]
+    """A wait takes place inside."""
 
 
 class GroupModel:
@@ -54,13 +63,19 @@ class GroupModel:
         first_replicate: int = 0,
         devices: Sequence[torch.device] = (),
         gpu_share: int = 1,
+        *,
+        adds_on_devices: bool = False,
     ) -> None:
         """`mesh`: of the processes on this machine. `first_replicate`: number of their first replicate in the whole group.
         `devices`: of each process, which copies theta there; empty: they compute in the memory that they share. `gpu_share`: k,
-        as in an order. Raises: UserError, InvalidWorkload: a group cannot train this model."""
+        as in an order. `adds_on_devices`: see `ReplicateSum`.
+
+        Raises: UserError, InvalidWorkload: a group cannot train this model."""
         assert len(devices) in (0, len(mesh.places())), "an order names a GPU for each process"
         self.flat, self.mesh, self.first_replicate = flat, mesh, first_replicate
-        self._devices, self._gpu_share = devices, gpu_share
+        self._devices, self._gpu_share, self._adds_on_devices = devices, gpu_share, adds_on_devices
+        self._meeting: Path | None = None
+        """A folder in which processes find each other that add up on their devices."""
         self.first_peer = mesh.number_of(PeerPlace(first_replicate, 0, 0, 0))
         """Number of the first process here in the whole group."""
         self.blocks = code.blocks(flat.model) if mesh.stages > 1 else []
@@ -74,6 +89,22 @@ class GroupModel:
         self.planned = planned_modules(code, flat, mesh.tensor) if mesh.tensor > 1 else []
         self.to_host: ToHost | None = None
         """Brings gradients of this process to the host's memory; None: they are there."""
+
+    def make_meeting(self, folder: Path | None) -> None:
+        """Call it before the fork. `folder`: of the worker. Raises: OSError."""
+        if self._adds_on_devices:
+            self._meeting = Path(mkdtemp(prefix="replicates-", dir=folder))
+
+    def sum_on_devices(self, place: PeerPlace, waits: PeerWaits) -> ReplicateSum | None:
+        """Return what adds up gradients on the devices; None: they add up in the host's memory."""
+        if self._meeting is None:
+            return None
+        number, device = place.replicate, self.flat.computes_on
+        return ReplicateSum(self._meeting / "meeting", number, self.mesh.replicate, device, waits.look, waits.waiting)
+
+    def close(self) -> None:
+        if self._meeting:
+            rmtree(self._meeting, ignore_errors=True)
 
     def take_device(self, place: PeerPlace, slots: Sequence[Tensor], seed: int) -> None:
         """Compute on the device of the process at this place from now on. This comes after the fork, which no CUDA survives.
@@ -123,6 +154,8 @@ def become(model: GroupModel, pipes: GroupPipes, place: PeerPlace, seed: int, wa
         of_members = [[*buckets_of(flat, at_home), *([away] if away else [])]] if pipeline else buckets_of_members(flat)
         chain = BucketChain(flat.trained, places, of_members, before, after, model.to_host)
         return ChainStep(flat, places, pipeline, chain, place.fsdp, mesh.fsdp)
+    if sums := model.sum_on_devices(place, waits):
+        return ReplicateStep(flat, places, sums)
     return ProcessStep(flat, places, pipeline) if pipeline else WholeStep(flat, places, None)
 
 

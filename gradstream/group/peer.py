@@ -75,7 +75,7 @@ class PeerProblem(ModelProblem):
         """Be this peer from now on."""
         place = self._model.mesh.places()[number]
         self._flat.gradient = self._model.memory.sums[place.replicate]
-        waits = PeerWaits(lambda _: self.receive, self.wait_for)
+        waits = PeerWaits(lambda _: self.receive, self.wait_for, lambda waited: None, self._waiting)
         self._process = become(self._model, self._pipes, place, self._seed, waits)
         self._train_step = partial(self._process.train_step, self._flat.model)
 
@@ -91,7 +91,7 @@ class PeerProblem(ModelProblem):
         """Leave the gradient of these parts. Raises: UserError."""
         began, self._waited = time.perf_counter(), 0.0
         self.hooks.enter_epoch(request.epoch)
-        self._process.begin(request.position, request.parts)
+        self._process.begin(request.position, request.parts, all_compute=request.all_compute)
         loss = self._step(Minibatch(request.position, request.shares, 0), self._backward(request))
         left = self._process.leave()
         observed = self.take_observations()

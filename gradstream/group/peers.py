@@ -87,6 +87,8 @@ class Peers:
         self._output = LabelledOutput()
         self._asked, self._early = set[int](), dict[int, Any]()
         """Peers that have not answered yet, and answers that came before they were asked for."""
+        self._looks = 0
+        """Times that a wait for a sum has been in the log."""
         self.is_waiting = False
         """The lead waits for the others."""
         self.wait_seconds = 0.0
@@ -145,7 +147,7 @@ class Peers:
         """Add the gradient that follows the answer of another machine, as it comes. Raises: PeerLost."""
         pieces = self._machines[number].take_pieces()
         while True:
-            with self._expected(number), self._waiting():
+            with self._expected(number), self.waiting():
                 came = next(pieces, None)
             if came is None:
                 return
@@ -165,15 +167,25 @@ class Peers:
         began = time.monotonic()
         soon = select.poll()
         soon.register(file, select.POLLIN)
-        with self._waiting():
+        with self.waiting():
             is_there = bool(soon.poll(_SOON))
         while not is_there:
             is_there = self._take_early(began, file)
 
+    def look(self, waited: float) -> None:
+        """Take the answers that are there, in a wait of this length so far. Raises: PeerLost; UserError of any peer."""
+        looks, self._looks = self._looks, int(waited / _LOOK_INTERVAL)
+        if self._looks > looks:
+            log.warning("waiting for a sum of %s on its devices for %.0f s", self._label, waited)
+        ready = connection.wait(list(self._pipes.values()), 0)
+        for number, pipe in self._pipes.items():
+            if pipe in ready:
+                self._take(number)
+
     def _take_early(self, began: float, pipe: Connection | int | None = None) -> bool:
         """Wait for an answer of any peer, or until something is in `pipe`, which it returns. Raises: PeerLost; UserError."""
         pipes = {self._end_of(number): number for number in self._asked}
-        with self._waiting():
+        with self.waiting():
             ready = connection.wait([*pipes, *([] if pipe is None else [pipe])], _LOOK_INTERVAL)
         if not ready:
             log.warning("waiting for %s of %s for %.0f s", self._named(self._asked), self._label, time.monotonic() - began)
@@ -183,7 +195,8 @@ class Peers:
         return pipe in ready
 
     @contextmanager
-    def _waiting(self) -> Iterator[None]:
+    def waiting(self) -> Iterator[None]:
+        """A wait for peers takes place inside."""
         waited_from, self.is_waiting = time.perf_counter(), True
         try:
             yield

@@ -15,6 +15,7 @@ from torch import Tensor
 from gradstream.center.entries import Buffers
 from gradstream.errors import InvalidWorkload
 from gradstream.group.check import check_together
+from gradstream.group.devices.replicate_sum import adds_on_devices
 from gradstream.group.fsdp.optimizer import GroupOptimizer
 from gradstream.group.gradient_sum import GradientSum
 from gradstream.group.kinds import GroupModel, PeerWaits, become
@@ -79,7 +80,9 @@ class GroupProblem(ModelProblem):
         assert flat.is_inherited, "peers see theta: the model was made with shared_vector"
         group = spec.roles.worker.group
         self._machines, self._mesh = group.machines, PeerMesh.of(group.on_one_machine)
-        self._model = GroupModel(code, flat, self._mesh, machine * self._mesh.replicate, devices, gpu_share)
+        on_devices = adds_on_devices(group, devices, gpu_share)
+        given = machine * self._mesh.replicate, devices, gpu_share
+        self._model = GroupModel(code, flat, self._mesh, *given, adds_on_devices=on_devices)
         self._sum = GradientSum(flat, self._mesh, self._model.memory, self._model.homes)
         self._peers: Peers | None = None
         self._checked = self._mesh.stages == self._mesh.tensor == 1
@@ -92,9 +95,10 @@ class GroupProblem(ModelProblem):
     def start_peers(self, spec: JobSpec, label: str, rank: int, folder: Path | None = None) -> None:
         """Fork the other peers of this machine. `label`, `rank`, `folder`: of the worker. See `Peers`. Raises: OSError."""
         pipes, seed = GroupPipes(self._mesh), seed_of(spec.seed, "stages of worker", rank)
+        self._model.make_meeting(folder)
         problem = PeerProblem(self._code, self._batches, self._model, pipes, seed)
         self._peers = peers = Peers(problem, len(self._mesh.places()), spec, label, rank, folder)
-        waits = PeerWaits(lambda number: partial(peers.receive, number=number), peers.wait_for)
+        waits = PeerWaits(lambda number: partial(peers.receive, number=number), peers.wait_for, peers.look, peers.waiting)
         self.process = become(self._model, pipes, self._mesh.places()[0], seed, waits)
         self._train_step = partial(self.process.train_step, self._flat.model)
         if not self._mesh.only_replicates:
@@ -123,6 +127,7 @@ class GroupProblem(ModelProblem):
         if self._peers:
             self._peers.close()
             self.process.close()
+            self._model.close()
 
     def take_peer_wait(self) -> float:
         """Return the seconds spent waiting for the other peers since the last call."""
@@ -169,17 +174,18 @@ class GroupProblem(ModelProblem):
             self._note(trained)
             loss += trained.loss
             self._sum.note(number, trained.left)
-        return self._sum.finish(), loss
+        return self.process.total(self._sum), loss
 
     def _ask_to_train(self, taken: Minibatch, scale: float | None) -> tuple[Minibatch, list[int]]:
         """Let the other peers train their parts of a mini-batch. Returns the lead's, and the peers that have some."""
         own, *others = shares_of(taken.shares, self._mesh)
         working = [number for number, (shares, _) in enumerate(others, 1) if shares]
+        all_compute = len(working) == len(others)
         for number in working:
             shares, parts = others[number - 1]
-            self._others.ask(number, Train(taken.position, self._pass, shares, scale, parts))
+            self._others.ask(number, Train(taken.position, self._pass, shares, scale, parts, all_compute))
         shares, parts = own
-        self.process.begin(taken.position, parts)
+        self.process.begin(taken.position, parts, all_compute=all_compute)
         return taken._replace(shares=shares), working
 
     def _finished(self, gradient: Tensor) -> Tensor:

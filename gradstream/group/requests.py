@@ -25,6 +25,8 @@ class Train(NamedTuple):
     """Factor on the loss in float16; None: another precision."""
     parts: int
     """Parts of the mini-batch in the replicate of this peer."""
+    all_compute: bool
+    """Each process of this machine has some parts."""
 
 
 class Check(NamedTuple):

@@ -2,6 +2,7 @@
 
 ProcessStep    copies what its stage reaches, at the end
 WholeStep      copies all, at the end: a replicate that is one process
+ReplicateStep  the same, and adds up on the devices (gradstream/group/devices/replicate_sum.py)
 ChainStep      adds to one vector with the other peers along fsdp, bucket by bucket, while backward runs
 TensorStep     leaves its pieces, and the first peer along tensor all that is used whole (gradstream/group/tensor/step.py)
 """
@@ -15,7 +16,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from gradstream.group.devices.replicate_sum import ReplicateSum
 from gradstream.group.fsdp.buckets import BucketChain
+from gradstream.group.gradient_sum import GradientSum
 from gradstream.group.memory import leave_gradient
 from gradstream.group.requests import Left, Trained
 from gradstream.group.stages.pipeline import PipelineStage
@@ -41,8 +44,8 @@ class ProcessStep:
         self._parts = 1
         """Parts of the mini-batch in this replicate."""
 
-    def begin(self, position: int, parts: int) -> None:
-        """Begin a mini-batch."""
+    def begin(self, position: int, parts: int, *, all_compute: bool) -> None:
+        """Begin a mini-batch. `all_compute`: each process of this machine has some of it."""
         self._parts = parts
         if self._pipeline:
             self._pipeline.position = position
@@ -97,6 +100,10 @@ class ProcessStep:
         with self._pipeline.drawing(0) if self._pipeline else randomness.kept():
             yield
 
+    def total(self, found: GradientSum) -> Tensor:
+        """Return the whole sum as the lead, when all have left theirs. Raises: what a wait for other processes does."""
+        return found.finish()
+
     def answer(self, trained: Trained) -> Trained:
         """Return what this process answers, which has trained so."""
         return trained
@@ -111,6 +118,38 @@ class WholeStep(ProcessStep):
     def leave(self) -> Left:
         self._flat.gather_gradient()
         return Left(range(len(self._flat.trained)))
+
+
+class ReplicateStep(WholeStep):
+    """A replicate that is one process. Gradients add up on the devices, if all of the machine compute some."""
+
+    _is_on_devices = False
+
+    def __init__(self, flat: FlatModel, places: Sequence[Tensor], sums: ReplicateSum) -> None:
+        super().__init__(flat, places, None)
+        self._sums = sums
+
+    def begin(self, position: int, parts: int, *, all_compute: bool) -> None:
+        super().begin(position, parts, all_compute=all_compute)
+        self._is_on_devices = all_compute
+
+    def leave(self) -> Left:
+        self._sums.finish()  # of the mini-batch before, which has the same vector
+        if not self._is_on_devices:
+            return super().leave()
+        self._total = self._flat.gather_on_device()
+        self._sums.begin(self._total)
+        return Left(range(len(self._flat.trained)))
+
+    def total(self, found: GradientSum) -> Tensor:
+        if not self._is_on_devices:
+            return super().total(found)
+        self._sums.finish()
+        return self._flat.gradient.copy_(self._total)
+
+    def close(self) -> None:
+        super().close()
+        self._sums.close()
 
 
 class ChainStep(ProcessStep):

@@ -293,6 +293,7 @@ LEDGER = (PUSHED, APPLIED, DEFERRED, DROPPED, PENDING)
 """Outcomes of a worker's pushes: the first is the sum of the others."""
 REASONS = (DROPPED_STALE, DROPPED_QUORUM, DROPPED_NOT_FINITE, DROPPED_SUPERSEDED)
 """Why pushes of a worker were dropped: `DROPPED` is the sum of these. One that is 0 is not reported."""
+from gradstream.metrics.awaited import AWAITED as AWAITED  # noqa: E402
 from gradstream.metrics.dealt import DEALT as DEALT  # noqa: E402  # pages list metrics in the order of their definition
 from gradstream.metrics.media import MEDIA as MEDIA  # noqa: E402
 from gradstream.metrics.media import MEDIA_DROPPED as MEDIA_DROPPED  # noqa: E402

@@ -126,15 +126,19 @@ class FlatModel:
 
     def gather_gradient(self) -> Tensor:
         """Return the parameters' gradients as one vector, shape (size,); zeros where the loss did not depend on one."""
-        if not self.trained:
-            return self.gradient
+        gathered = self.gather_on_device()
+        if gathered is not self.gradient:
+            self.gradient.copy_(gathered)
+        return self.gradient
+
+    def gather_on_device(self) -> Tensor:
+        """Return the same on the device of the parameters, valid until it is called again."""
         into = self._copy.gradient if self._copy else self.gradient
-        torch.cat([_dense(p).reshape(-1) for p in self.trained], out=into)
-        if into is not self.gradient:
-            self.gradient.copy_(into)
+        if self.trained:
+            torch.cat([_dense(p).reshape(-1) for p in self.trained], out=into)
         for p in self.trained:
             p.grad = None
-        return self.gradient
+        return into
 
     def descend(self, alpha: float) -> None:
         """Add alpha * the parameters' gradients to theta. Without gathering them, this saves a pass over memory."""

@@ -19,6 +19,7 @@ from torch import Tensor
 from gradstream import metrics
 from gradstream.center.entries import Response
 from gradstream.process.order import ProcessOrder, label
+from gradstream.serverless.awaited import ReportAwaited, report_nothing
 from gradstream.serverless.barrier import Barrier
 from gradstream.serverless.mailbox import TurnMailbox
 from gradstream.serverless.memory import TurnEntries, TurnMemory
@@ -48,11 +49,12 @@ class ServerlessPort(TurnPort):
         layout: Layout,
         settings: ServerSettings,
         on_wait: Callable[[float], None] = lambda seconds: None,
+        on_awaited: ReportAwaited = report_nothing,
     ) -> None:
         """Wait until every worker has built its model.
 
         Raises: UserError: the node has no shared memory for it. PlaneLost: the attempt is over."""
-        super().__init__(order, on_wait)
+        super().__init__(order, on_wait, on_awaited)
         shared, routes = shared_folder(order), self._routes
         self._order, self._layout = order, layout
         self._reporter = reporter = Reporter(order.plane, self._j, f"{label('server', self._rank)}.{order.incarnation}")

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import torch
+
+from gradstream.process.exits import UserError
 from gradstream.process.order import ProcessOrder
+from gradstream.serverless.awaited import ReportAwaited
 from gradstream.serverless.collective.port import CollectivePort
 from gradstream.serverless.collective.surviving_port import SurvivingPort
 from gradstream.serverless.holder.client_port import ClientPort
@@ -17,13 +21,31 @@ from gradstream.wire.transport.layout import Layout
 AnyServerlessPort = ServerlessPort | HolderPort | ClientPort | CollectivePort
 
 
-def make_port(order: ProcessOrder, folder: Path, layout: Layout, on_wait: Callable[[float], None]) -> AnyServerlessPort:
-    """Raises: UserError: the node has no shared memory for it, or the others cannot reach it. PlaneLost: the attempt is over."""
-    if order.spec.roles.server.collective == "gloo":
-        port = SurvivingPort if order.spec.effective_on_worker_loss == "continue" else CollectivePort
-        return port(order, folder, layout, ServerSettings(), on_wait)
+def make_port(
+    order: ProcessOrder,
+    folder: Path,
+    layout: Layout,
+    on_wait: Callable[[float], None],
+    on_awaited: ReportAwaited,
+    device: torch.device,
+) -> AnyServerlessPort:
+    """`device`: that of the worker's theta.
+
+    Raises: UserError: the node has no shared memory for it, or no GPU for NCCL, or the others cannot reach it. PlaneLost: the
+    attempt is over."""
+    collective, goes_on = order.spec.roles.server.collective, order.spec.effective_on_worker_loss == "continue"
+    given = order, folder, layout, ServerSettings(), on_wait
+    if collective == "nccl":
+        if device.type != "cuda":
+            raise UserError(
+                "roles.server.collective: nccl adds vectors on GPUs, and this worker computes on the CPU; set "
+                "roles.worker.device: cuda, or take gloo"
+            )
+        return CollectivePort(*given, on_awaited, device)
+    if collective == "gloo":
+        return SurvivingPort(*given, on_awaited) if goes_on else CollectivePort(*given, on_awaited)
     if not order.spec.one_holder:
-        return ServerlessPort(order, folder, layout, ServerSettings(), on_wait)
+        return ServerlessPort(*given, on_awaited)
     if order.rank == 0:
-        return HolderPort(order, folder, layout, ServerSettings(), on_wait)
+        return HolderPort(*given)
     return ClientPort(order, layout, on_wait)

@@ -9,12 +9,13 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from gradstream.center.entries import Entry, Payload, Response
 from gradstream.codecs.coding import Residual
 from gradstream.errors import PlaneLost
 from gradstream.process.order import ProcessOrder
+from gradstream.serverless.awaited import AwaitedWorkers, ReportAwaited, report_nothing
 from gradstream.serverless.barrier import LOOK_INTERVAL
 from gradstream.serverless.outgoing import OutgoingEntries
 from gradstream.serverless.outside import OutsideEntries
@@ -31,7 +32,8 @@ class TurnPort(ABC):
     _outgoing: OutgoingEntries
     """The subclass makes it, when it has a vector to push from."""
 
-    def __init__(self, order: ProcessOrder, on_wait: Callable[[float], None]) -> None:
+    def __init__(self, order: ProcessOrder, on_wait: Callable[[float], None], on_awaited: ReportAwaited = report_nothing) -> None:
+        """`on_awaited`: called when the others wait unusually long for a worker, and when they do no more."""
         self._on_wait = on_wait
         self._rank, self._incarnation = order.rank, order.incarnation
         self._j, self._count = order.plane_id, order.spec.roles.worker.count
@@ -45,6 +47,7 @@ class TurnPort(ABC):
         """The last turn had no entry."""
         self._outside: OutsideEntries | None = None
         """Worker 0 reads them."""
+        self._awaited = AwaitedWorkers(self._redis, self._j, self._rank, on_awaited)
 
     def send(self, entry: Entry, payload: Payload | None = None, residual: Residual | None = None) -> None:
         """Keep an entry for the next turn."""
@@ -68,6 +71,7 @@ class TurnPort(ABC):
 
     def _take_outside(self) -> list[bytes]:
         """Return the entries from outside for this turn. If nothing happens, wait a moment for some. Raises: PlaneLost."""
+        self._awaited.end()
         if not self._outside:
             return []
         return self._outside.take(LOOK_INTERVAL if self._is_idle and not self._outgoing else 0.0)
@@ -78,4 +82,10 @@ class TurnPort(ABC):
             self._outside.check()
         if not retry(lambda: self._redis.exists(keys.log(self._j)), what="looking for the log"):
             raise PlaneLost("the log of this attempt is gone")
+        self._awaited.look(waited, self._turn, self._ranks)
         self._on_wait(waited)
+
+    @property
+    def _ranks(self) -> Sequence[int]:
+        """The workers that come to each turn."""
+        return range(self._count)

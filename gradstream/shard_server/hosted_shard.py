@@ -149,7 +149,7 @@ class HostedShard:
         if isinstance(header.entry, Pull | Lookup):
             return Payload(torch.empty(0), rows=rows)
         payload = self._mailbox.fetch(header, incarnation, seq)
-        if self._staging and not header.on_device:
+        if self._staging and not (header.on_device or self._mailbox.fetches_on_device):
             payload = self._staging.take(payload, incarnation)
         if isinstance(header.entry, Init) and self._mailbox.layout:
             payload = payload._replace(parameters=self._mailbox.layout.pieces(self._order.rank))

@@ -30,6 +30,9 @@ from gradstream.wire.transport.retransmissions import Retransmissions
 
 
 class Mailbox:
+    fetches_on_device = False
+    """`fetch` returns vectors that lie on the device of the shard."""
+
     def __init__(
         self,
         redis: Redis,

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from gradstream.optim.schedule import Cosine
 from gradstream.optim.spec import Sgd
-from gradstream.spec.gloo import gloo_obstacle
+from gradstream.spec.allreduce import gloo_obstacle, nccl_obstacle
 from gradstream.spec.values import MAX_SHARDS
 
 if TYPE_CHECKING:
     from gradstream.spec.job import JobSpec
+    from gradstream.spec.roles import WorkerRole
 
 _RESERVED_ENV = re.compile(r"^(GRADSTREAM_|LD_|DYLD_|PYTHON)|^(PATH|HOME|USER|SHELL|CUDA_VISIBLE_DEVICES)$")
 
@@ -70,6 +71,16 @@ def _check_serverless(spec: JobSpec) -> None:
         raise ValueError(f"roles.worker.count: without servers at most {MAX_SHARDS} workers can be had; lower it, {remedy}")
     if server.collective == "gloo" and (obstacle := gloo_obstacle(spec)):
         raise ValueError(f"roles.server.collective: {obstacle}, take shared, on one machine, {remedy}")
+    if server.collective == "nccl":
+        _check_nccl(spec)
+
+
+def _check_nccl(spec: JobSpec) -> None:
+    obstacle, device = nccl_obstacle(spec), spec.roles.worker.device
+    if device != "cuda":
+        obstacle = f"nccl adds vectors on GPUs, and roles.worker.device is {device}; set roles.worker.device: cuda"
+    if obstacle:
+        raise ValueError(f"roles.server.collective: {obstacle}, or take roles.server.collective: auto")
 
 
 def _check_endless(spec: JobSpec) -> None:
@@ -133,6 +144,8 @@ def _check_group(spec: JobSpec) -> None:
     """Refuse what the processes of a group cannot do together."""
     peers, place = spec.roles.worker.group.peers, "roles.worker.group"
     _check_machines(spec, f"{place}.machines")
+    if spec.roles.worker.group.collective == "nccl":
+        _check_group_by_nccl(spec.roles.worker, f"{place}.collective")
     if peers == 1:
         return
     if spec.roles.worker.hogwild > 1:
@@ -146,6 +159,23 @@ def _check_group(spec: JobSpec) -> None:
         raise ValueError(f"{place}.tensor: torch compiles a module as a whole, and tensor splits it; remove compile")
     if stages > 1:
         _check_stages(spec, stages, f"{place}.stages")
+
+
+def _check_group_by_nccl(worker: WorkerRole, place: str) -> None:
+    """Refuse processes that NCCL cannot connect, or that have nothing to add up."""
+    group, remedy = worker.group, f"or set {place}: shared"
+    if group.on_one_machine.replicate == 1:
+        raise ValueError(
+            f"{place}: nccl adds up the gradients of replicates on a machine, and it has one; raise replicate, {remedy}"
+        )
+    if (group.fsdp, group.stages, group.tensor) != (1, 1, 1):
+        raise ValueError(f"{place}: nccl adds up replicates of one process each; remove fsdp, stages and tensor, {remedy}")
+    if worker.device != "cuda":
+        raise ValueError(
+            f"{place}: nccl adds up on GPUs, and roles.worker.device is {worker.device}; set roles.worker.device: cuda, {remedy}"
+        )
+    if worker.gpu_share > 1:
+        raise ValueError(f"{place}: nccl refuses two processes on one GPU; set roles.worker.gpu: 1, {remedy}")
 
 
 def _check_gpu(spec: JobSpec) -> None:

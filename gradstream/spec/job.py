@@ -14,11 +14,11 @@ from gradstream.gate import Gate
 from gradstream.optim.schedule import AnySchedule, Constant
 from gradstream.optim.spec import AnyOptimizer, Optimizer, Sgd
 from gradstream.spec import combinations
+from gradstream.spec.allreduce import gloo_obstacle, nccl_obstacle
 from gradstream.spec.cadence import Checkpointing, Evaluate, Exporting
-from gradstream.spec.gloo import gloo_obstacle
 from gradstream.spec.input import FETCHED_AHEAD, Data, WorkloadRef
 from gradstream.spec.part import SpecPart
-from gradstream.spec.roles import Collective, Roles
+from gradstream.spec.roles import Collective, Roles, SettledCollective
 from gradstream.spec.start import StartFrom
 from gradstream.spec.stopping import Best, Stop
 from gradstream.spec.tables import MAX_TABLES, TableSpec
@@ -225,7 +225,7 @@ class JobSpec(SpecPart, frozen=True):
 
     @property
     def shards(self) -> int:
-        """Shards of the center, whichever processes hold them. With gloo each worker holds the only one, and worker 0 stores it."""
+        """Shards of the center, whichever processes hold them. By an allreduce each worker holds one, and worker 0 stores it."""
         if self.roles.serverless:
             return 1 if self.one_holder or not self.shares_memory else self.roles.worker.count
         return self.roles.server.shards
@@ -233,10 +233,10 @@ class JobSpec(SpecPart, frozen=True):
     @property
     def shares_memory(self) -> bool:
         """True if workers without servers combine pushes in shared memory, as far as the spec says."""
-        return self.roles.serverless and self.roles.server.collective != "gloo"
+        return self.roles.serverless and self.roles.server.collective not in ("gloo", "nccl")
 
     @property
-    def settled_collective(self) -> Literal["shared", "gloo"] | None:
+    def settled_collective(self) -> SettledCollective | None:
         """The way in which workers without servers combine pushes; None: there are servers, or the platform has yet to choose."""
         found = self.roles.server.collective
         return found if self.roles.serverless and found != "auto" else None
@@ -246,6 +246,12 @@ class JobSpec(SpecPart, frozen=True):
         """True if workers without servers may be on several machines."""
         server = self.roles.server
         return self.roles.serverless and server.collective != "shared" and gloo_obstacle(self) is None
+
+    @property
+    def may_use_nccl(self) -> bool:
+        """True if workers without servers may combine pushes by NCCL, once each has a GPU."""
+        server = self.roles.server
+        return self.roles.serverless and server.collective in ("auto", "nccl") and nccl_obstacle(self) is None
 
     def holds_shard(self, role: str, rank: int) -> bool:
         """Return whether this process stores a shard of the center, and answers for it."""

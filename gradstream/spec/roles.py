@@ -10,7 +10,8 @@ from gradstream.optim.spec import AnyOptimizer
 from gradstream.spec.part import SpecPart
 from gradstream.spec.values import GpuPart, Seconds, ShardCount, gpu_share_of
 
-Collective = Literal["auto", "shared", "gloo"]
+SettledCollective = Literal["shared", "gloo", "nccl"]
+Collective = Literal["auto"] | SettledCollective
 
 
 class ServerRole(SpecPart, frozen=True):
@@ -25,8 +26,9 @@ class ServerRole(SpecPart, frozen=True):
     collective: Collective = Field(
         "auto",
         description="How workers without servers (count: 0) combine their pushes. shared: in shared memory, on one machine; gloo: "
-        "by an allreduce over the network, each with the whole model; auto: shared if one machine has free slots for all "
-        "workers, else gloo where the job allows it",
+        "by an allreduce over the network, each with the whole model; nccl: likewise, between the GPUs of workers that each have "
+        "one; auto: nccl if each worker gets a GPU and the job allows it, else shared if one machine has free slots for all "
+        "workers, else gloo",
     )
     optimizer: AnyOptimizer | None = Field(
         None,
@@ -72,6 +74,11 @@ class WorkerGroup(SpecPart, frozen=True):
         description="Processes that compute each mini-batch together: linear layers are split, and each process computes some "
         "outputs or adds up some inputs (tensor parallelism)",
     )
+    collective: Literal["auto", "shared", "nccl"] = Field(
+        "auto",
+        description="How the replicates of a machine add up their gradients. shared: in the memory of the host, which they share; "
+        "nccl: on their GPUs; auto: nccl if each process has a whole GPU and replicate is the only axis, else shared",
+    )
     machines: int = Field(
         1,
         ge=1,
@@ -89,6 +96,12 @@ class WorkerGroup(SpecPart, frozen=True):
     def peers(self) -> int:
         """Processes of the group."""
         return self.parts * self.stages * self.tensor
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The counts above 1: of processes along an axis, and of machines."""
+        counts = self.model_dump(exclude={"collective"})
+        return {name: count for name, count in counts.items() if count > 1}
 
     @property
     def parts(self) -> int:

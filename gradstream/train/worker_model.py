@@ -62,9 +62,10 @@ class WorkerModel:
         """Addresses of the centers that theta may live in."""
 
     def train_in(self, centers: Sequence[Tensor]) -> None:
-        """Train in the buffers into which centers arrive, from the first center on, so that taking one copies nothing. On a GPU
-        and in a group, theta stays in place. Nothing is written into the buffers: other workers may train in them, too."""
-        if centers and not self.theta.is_cuda and not isinstance(self._problem, StaysInPlace):
+        """Train in the buffers into which centers arrive, from the first center on, so that taking one copies nothing. In a group,
+        and where centers arrive on another device, theta stays in place. Nothing is written into the buffers: other workers may
+        train in them, too."""
+        if centers and centers[0].device == self.theta.device and not isinstance(self._problem, StaysInPlace):
             self._homes = frozenset(center.data_ptr() for center in centers)
 
     def set_theta(self, center: Tensor) -> None:
@@ -81,9 +82,9 @@ class WorkerModel:
                 optimizer.move(theta)
 
     def gather_into(self, out: Tensor, wait_for_push: Callable[[], None], send_ahead: Callable[[int], None] | None) -> None:
-        """Gather gradients in the buffer that they are sent from. `wait_for_push()` waits until it may be overwritten; the
-        problem calls `send_ahead(start)`, if given, when all from `start` on is there."""
-        if isinstance(self._problem, Gathers) and not self.theta.is_cuda:
+        """Gather gradients in the buffer that they are sent from, if it is on the device of theta. `wait_for_push()` waits until it
+        may be overwritten; the problem calls `send_ahead(start)`, if given, when all from `start` on is there."""
+        if isinstance(self._problem, Gathers) and out.device == self.theta.device:
             self._problem.gather_into(out, wait_for_push, send_ahead)
 
     @property

@@ -189,3 +189,21 @@ def test_a_killed_worker_costs_an_attempt_and_no_bit(lab: Lab, tmp_path: Path) -
     assert not set(survivor) & set(lab.pids("worker-0")), "the worker that was left has ended, too"
     folders = [path for path in Path("/dev/shm").glob(f"gradstream-*/{job.id.hex}*")]
     eventually(lambda: not any(folder.exists() for folder in folders), "no shared memory of the job is left")
+
+
+@pytest.mark.more
+@WAYS
+def test_a_frozen_worker_is_named_until_it_goes_on(roles: dict[str, Any], lab: Lab, tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    job = lab.submit("freezes", args=slow_until(go, PAUSE), **(FIELDS | {"roles": roles}))
+    lab.trains(job, 100)
+    frozen = psutil.Process(lab.pids("worker-1")[0])
+    frozen.suspend()
+    try:
+        eventually(lambda: "All others wait for worker-1" in " ".join(lab.client.job(job.id).progress.alerts), "the alert")
+    finally:
+        frozen.resume()
+    eventually(lambda: "worker-1 goes on, and the others with it." in lab.messages(job), "its end")
+    go.touch()
+    job = lab.ended(job)
+    assert (job.status, job.attempt) == ("succeeded", 1)

@@ -86,6 +86,18 @@ def test_a_group_has_the_bits_of_parts_on_the_device(name: str) -> None:
         assert torch.equal(one, other), float((one - other).norm() / other.norm())
 
 
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="NCCL takes one process on each GPU, and there are fewer than two")
+@pytest.mark.parametrize("accumulate", [1, 2])
+def test_two_replicates_add_up_on_their_gpus_with_the_bits_of_parts(accumulate: int) -> None:
+    more = {"worker": {**roles({"replicate": 2, "collective": "nccl"})["worker"], "device": "cuda"}}
+    spec = chain(SYNC, 1, accumulate, {"doing": "rectified"}, roles=more, batch_size=12)
+    found = computed(spec, chain(SYNC, 1, 2 * accumulate, {"doing": "rectified"}, roles=roles(1), batch_size=12))
+    for one, other in zip(found.group, found.alone, strict=True):
+        if accumulate == 1:
+            assert torch.equal(one, other)
+        torch.testing.assert_close(one, other, rtol=1e-6, atol=1e-6)
+
+
 NEAR: dict[str, tuple[dict[str, int], dict[str, Any]]] = {
     "tensor": ({"tensor": 2}, LANGUAGE),
     "tensor without a plan": ({"tensor": 3}, {"kind": "images"}),

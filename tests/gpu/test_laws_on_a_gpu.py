@@ -48,7 +48,25 @@ def zygote() -> Iterator[Zygote]:
     zygote.close()
 
 
-def train(zygote: Zygote, redis: Redis, folder: Path, strategy: dict[str, Any], workers: int, **more: Any) -> LocalAttempt:
+class OnTheGpu(LocalAttempt):
+    """All workers share the first GPU: the laws do not mind."""
+
+    def order(self, role: Any, rank: int, incarnation: int) -> Any:
+        order = super().order(role, rank, incarnation)
+        on_cpu = role == "server" and self.spec.roles.server.device == "cpu"
+        peers = self.spec.roles.worker.group.peers if role == "worker" else 1
+        return order.model_copy(update={"gpus": [] if on_cpu else [0] * peers})
+
+
+def begin(
+    zygote: Zygote,
+    redis: Redis,
+    folder: Path,
+    strategy: dict[str, Any],
+    workers: int,
+    kind: type[LocalAttempt] = OnTheGpu,
+    **more: Any,
+) -> LocalAttempt:
     code = folder / "user"
     code.mkdir(parents=True)
     (code / "body.py").write_text(BODY)
@@ -64,8 +82,14 @@ def train(zygote: Zygote, redis: Redis, folder: Path, strategy: dict[str, Any], 
         }
     )
     admin = connect(redis.url, password=redis.password)
-    attempt = OnTheGpu(spec, code, folder, zygote=zygote, redis=admin, plane_url=redis.url)
+    attempt = kind(spec, code, folder, zygote=zygote, redis=admin, plane_url=redis.url)
     attempt.start()
+    return attempt
+
+
+def train(zygote: Zygote, redis: Redis, folder: Path, strategy: dict[str, Any], workers: int, **more: Any) -> LocalAttempt:
+    """`more`: for `begin`."""
+    attempt = begin(zygote, redis, folder, strategy, workers, **more)
     while not attempt.over and not attempt.failed:
         for _ in attempt.pump(0.5):
             pass
@@ -73,16 +97,6 @@ def train(zygote: Zygote, redis: Redis, folder: Path, strategy: dict[str, Any], 
     attempt.close()
     assert failed is None, f"{failed}\n{attempt.log_of(failed[0]) if failed else ''}"
     return attempt
-
-
-class OnTheGpu(LocalAttempt):
-    """All workers share the first GPU: the laws do not mind."""
-
-    def order(self, role: Any, rank: int, incarnation: int) -> Any:
-        order = super().order(role, rank, incarnation)
-        on_cpu = role == "server" and self.spec.roles.server.device == "cpu"
-        peers = self.spec.roles.worker.group.peers if role == "worker" else 1
-        return order.model_copy(update={"gpus": [] if on_cpu else [0] * peers})
 
 
 @pytest.mark.parametrize("strategy", [{"name": "sync", "lr": 0.1}, {"name": "async", "lr": 0.1}])

@@ -46,7 +46,7 @@ def _slots(spec: Placeable, machine: Machine) -> int:
 
 def _may_hold(spec: Placeable, machine: Machine) -> bool:
     """Return whether a process of the job can ever be on this machine: workers may need a network, or one machine for all."""
-    if spec.roles.worker.group.machines > 1 or spec.roles.server.collective == "gloo":
+    if spec.roles.worker.group.machines > 1 or spec.roles.server.collective in ("gloo", "nccl"):
         return not machine.cuts_network
     if not spec.roles.serverless or _slots(spec, machine) >= spec.roles.worker.count:
         return True

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 from uuid import UUID
 
 from backend.scheduler.placing.machines import Machine, Placeable, groups_fit, open_machines, suitable_machines
@@ -25,7 +24,7 @@ from backend.scheduler.placing.shortages import (
 )
 from gradstream.process.order import Role
 from gradstream.spec import JobSpec
-from gradstream.spec.roles import WorkerRole
+from gradstream.spec.roles import SettledCollective, WorkerRole
 from gradstream.spec.values import GPU_TICKS
 
 
@@ -40,6 +39,8 @@ class Place:
     """The GPU of each of its processes there; empty: it computes on the CPU."""
     gpu_share: int = 1
     """k, if each of its processes has 1/k of a GPU."""
+    cuts_network: bool = False
+    """Processes of jobs there cannot connect to others."""
 
     @property
     def ticks(self) -> list[tuple[int, int]]:
@@ -83,7 +84,7 @@ def _place(spec: Placeable, machines: Sequence[Machine], shard_takes: int) -> tu
 def _without_servers(spec: Placeable, machines: Sequence[Machine]) -> tuple[Place, ...] | Shortage:
     """Place workers on one machine, where they may share memory, or on several whose jobs can connect to each other."""
     connected = [machine for machine in machines if not machine.cuts_network]
-    machines = connected if spec.roles.server.collective == "gloo" else machines
+    machines = connected if spec.roles.server.collective in ("gloo", "nccl") else machines
     choices = [[machine] for machine in machines] + ([connected] if spec.spreads else [])
     for choice in choices:
         workers = _workers(spec, choice)
@@ -93,10 +94,14 @@ def _without_servers(spec: Placeable, machines: Sequence[Machine]) -> tuple[Plac
     return shortage_without_network(spec, fits=fits) if spec.spreads else shortage_on_one_machine(spec, fits=fits)
 
 
-def collective_of(spec: Placeable, plan: Sequence[Place]) -> Literal["shared", "gloo"]:
+def collective_of(spec: JobSpec, plan: Sequence[Place]) -> SettledCollective:
     """Return the way in which workers without servers combine pushes at these places."""
-    machines = {each.node_id for each in plan if each.role == "worker"}
-    return "gloo" if spec.roles.server.collective == "gloo" or len(machines) > 1 else "shared"
+    if spec.settled_collective:
+        return spec.settled_collective
+    workers = [each for each in plan if each.role == "worker"]
+    if spec.may_use_nccl and workers and all(each.gpus and not each.cuts_network for each in workers):
+        return "nccl"
+    return "gloo" if len({each.node_id for each in workers}) > 1 else "shared"
 
 
 def _workers(spec: Placeable, machines: Sequence[Machine]) -> list[Place]:
@@ -108,8 +113,9 @@ def _workers(spec: Placeable, machines: Sequence[Machine]) -> list[Place]:
     for machine in machines:
         gpus = _shares(worker, machine)
         for slot in machine.free_slots[: min(machine.count_fitting(worker), worker.count - len(places))]:
-            own = tuple(gpus.pop(0)) if gpus else ()
-            places.append(Place("worker", len(places), machine.id, machine.name, slot, own, worker.gpu_share if own else 1))
+            own, rank = tuple(gpus.pop(0)) if gpus else (), len(places)
+            share = worker.gpu_share if own else 1
+            places.append(Place("worker", rank, machine.id, machine.name, slot, own, share, machine.cuts_network))
     return places
 
 

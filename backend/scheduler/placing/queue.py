@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
 
@@ -61,7 +61,7 @@ def start(session: Session, job: JobRow, plan: Sequence[Place]) -> None:
     job.collective = _collective(jobs.read_spec(job.spec, job.shards), plan)
     machines = ", ".join(sorted({each.node for each in plan}))
     start = f"from checkpoint {checkpoint.number} of attempt {checkpoint.attempt}" if checkpoint else "from the beginning"
-    by = " They combine pushes by gloo." if jobs.spec_of(job).roles.server.collective == "gloo" else ""
+    by = _BY.get(jobs.spec_of(job).settled_collective, "")
     data = {"number": job.attempt, "resumed_from": checkpoint and {"attempt": checkpoint.attempt, "checkpoint": checkpoint.number}}
     feed.record(
         session, job, EventKind.ATTEMPT, f"attempt {job.attempt} begins {start}, on {machines}.", actor="controller", data=data
@@ -74,6 +74,9 @@ def start(session: Session, job: JobRow, plan: Sequence[Place]) -> None:
         reason="placed",
         message=f"{len(plan)} processes start on {machines}.{by}",
     )
+
+
+_BY: Mapping[str | None, str] = {"gloo": " They combine pushes by gloo.", "nccl": " They combine pushes by NCCL."}
 
 
 def _collective(spec: JobSpec, plan: Sequence[Place]) -> str | None:

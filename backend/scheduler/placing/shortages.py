@@ -149,7 +149,7 @@ def shortage_without_network(spec: Placeable, *, fits: bool) -> Shortage:
     """Return the shortage of a job whose workers need one machine, or several whose jobs can connect to each other. `fits`: these
     are large enough, when nothing else runs there."""
     needed, thing = _places_of_workers(spec)
-    why = "on machines that let jobs use their network, as its workers connect to each other by gloo (roles.server.count: 0)"
+    why = "on machines that let jobs use their network, as its workers connect to each other (roles.server.count: 0)"
     if fits:
         return Shortage("no_capacity", f"Waits for {_count(needed, f'free {thing}')} {why}.")
     message = (

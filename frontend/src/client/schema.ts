@@ -4384,7 +4384,7 @@ export interface components {
              * Collective
              * @description How workers without servers combine pushes; null: the job has servers, or has no places yet
              */
-            collective?: ("shared" | "gloo") | null;
+            collective?: ("shared" | "gloo" | "nccl") | null;
             /** Retries Used */
             retries_used: number;
         };
@@ -4735,6 +4735,7 @@ export interface components {
              *         "device": "auto",
              *         "gpu": 1,
              *         "group": {
+             *           "collective": "auto",
              *           "fsdp": 1,
              *           "machines": 1,
              *           "replicate": 1,
@@ -7300,6 +7301,7 @@ export interface components {
              *       "threads": 1,
              *       "hogwild": 1,
              *       "group": {
+             *         "collective": "auto",
              *         "fsdp": 1,
              *         "machines": 1,
              *         "replicate": 1,
@@ -7530,11 +7532,10 @@ export interface components {
             count: number | "auto";
             /**
              * Collective
-             * @description How workers without servers (count: 0) combine their pushes. shared: in shared memory, on one machine; gloo: by an allreduce over the network, each with the whole model; auto: shared if one machine has free slots for all workers, else gloo where the job allows it
+             * @description How workers without servers (count: 0) combine their pushes. shared: in shared memory, on one machine; gloo: by an allreduce over the network, each with the whole model; nccl: likewise, between the GPUs of workers that each have one; auto: nccl if each worker gets a GPU and the job allows it, else shared if one machine has free slots for all workers, else gloo
              * @default auto
-             * @enum {string}
              */
-            collective: "auto" | "shared" | "gloo";
+            collective: "auto" | ("shared" | "gloo" | "nccl");
             /**
              * Optimizer
              * @description Optimizer of the server's step along a push; default: the strategy's own, which mostly subtracts the push
@@ -9174,6 +9175,13 @@ export interface components {
              */
             tensor: number;
             /**
+             * Collective
+             * @description How the replicates of a machine add up their gradients. shared: in the memory of the host, which they share; nccl: on their GPUs; auto: nccl if each process has a whole GPU and replicate is the only axis, else shared
+             * @default auto
+             * @enum {string}
+             */
+            collective: "auto" | "shared" | "nccl";
+            /**
              * Machines
              * @description Machines of each worker: `replicate` is divided among them, and fsdp, stages and tensor stay within one. The first machine sends the others their parameters and examples for each mini-batch
              * @default 1
@@ -9319,6 +9327,7 @@ export interface components {
              *       "fsdp": 1,
              *       "stages": 1,
              *       "tensor": 1,
+             *       "collective": "auto",
              *       "machines": 1
              *     }
              */

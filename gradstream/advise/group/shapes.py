@@ -55,7 +55,7 @@ class Shape:
 
     @property
     def described(self) -> str:
-        axes = {name: count for name, count in self.group.model_dump().items() if count > 1}
+        axes = self.group.counts
         more = f", accumulate {self.accumulate}" if self.group.stages > 1 else ""
         return " x ".join(f"{name} {count}" for name, count in axes.items()) + more if axes else "one process"
 
@@ -107,7 +107,7 @@ def _of_each_kind(shapes: list[Shape]) -> Iterator[Shape]:
     """Yield the first of each combination of axes: one that fits, if there is one."""
     seen = set[tuple[str, ...]]()
     for shape in sorted(shapes, key=lambda shape: (not shape.fits, shape.seconds)):
-        axes = tuple(name for name, count in shape.group.model_dump().items() if count > 1)
+        axes = tuple(shape.group.counts)
         if axes not in seen:
             seen.add(axes)
             yield shape

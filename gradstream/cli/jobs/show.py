@@ -118,8 +118,8 @@ def _shard_count(job: Job) -> str:
     count = job.spec["roles"]["server"]["count"]
     if count == 0:
         one_holds = job.spec.get("on_worker_loss") == "continue"
-        by_gloo = "each worker; they combine pushes by gloo"
-        holders = by_gloo if job.collective == "gloo" else "worker 0" if one_holds else "the workers"
+        by = {"gloo": "gloo", "nccl": "NCCL"}.get(job.collective or "")
+        holders = f"each worker; they combine pushes by {by}" if by else "worker 0" if one_holds else "the workers"
         return f"{job.shards}, held by {holders}: this job has no servers"
     return f"{job.shards}, auto" if count == "auto" else str(job.shards)
 

@@ -19,9 +19,9 @@ from functools import partial
 
 from torch import Tensor, nn
 
+from gradstream.group.devices.to_host import ComingGradient, ToHost
 from gradstream.group.memory import leave_gradient
 from gradstream.group.neighbour_pipe import NeighbourPipe
-from gradstream.group.to_host import ComingGradient, ToHost
 from gradstream.model.ensemble import members
 from gradstream.model.flat_model import FlatModel
 

@@ -9,6 +9,7 @@ from typing import Any
 from gradstream.center.ledger import StarvedWorker
 from gradstream.gate import Gate
 from gradstream.metrics import (
+    AWAITED,
     COMPARED_ROWS,
     LATE_FILES,
     LOG_DROPPED,
@@ -21,7 +22,7 @@ from gradstream.metrics import (
     Point,
 )
 from gradstream.process.watchdogs.start import Hang, ended_sentence, hang_sentences
-from gradstream.progress import alerts, damage, full_disk, log_dropped, shared_memory
+from gradstream.progress import alerts, awaited, damage, full_disk, log_dropped, shared_memory
 from gradstream.progress.evaluation_alerts import late_files_sentence, not_finite_sentence, overlap_sentence
 from gradstream.progress.pass_alerts import PassWatch
 from gradstream.progress.process_summary import ProcessSummaries
@@ -67,6 +68,7 @@ class RunAlerts:
         self._remaining, self._summaries, self._passes = Remaining(), ProcessSummaries(), PassWatch()
         self._tables, self._source = TableWatch(), SourceTrouble()
         self._rows_beyond: dict[str, int] = {}
+        self._awaited: dict[int, float] = {}
 
     @property
     def sentences(self) -> list[str]:
@@ -100,12 +102,19 @@ class RunAlerts:
             self._raise(("tables", label), self._tables.sentence(label))
         for key, sentence in self._source.alerts().items():
             self._raise(("source", *key), sentence)
-        for label, rows in self._rows_beyond.items():
-            if rows:
-                self._raise(("disk", label), full_disk.sentence(label, rows))
+        self._raise_counted()
         for reason in self._dropping:
             self._raise(("dropped", reason), alerts.dropped_sentence(reason, self._summaries.ledger, self._gate))
         self._resolve()
+
+    def _raise_counted(self) -> None:
+        """Raise the alerts that last until a count is 0."""
+        for label, rows in self._rows_beyond.items():
+            if rows:
+                self._raise(("disk", label), full_disk.sentence(label, rows))
+        for rank, seconds in self._awaited.items():
+            if seconds:
+                self._raise(("awaited", rank), awaited.sentence(rank, seconds))
 
     def take_hangs(self, hangs: Mapping[str, Hang]) -> None:
         """`hangs`: processes that take long to start, by label. One sentence for each place."""
@@ -123,7 +132,7 @@ class RunAlerts:
         """Speeds and shares begin anew with an attempt; what was raised stays."""
         if attempt != self._summaries.attempt:
             self._slow, self._remaining, self._passes, self._tables = {}, Remaining(), PassWatch(), TableWatch()
-            self._source, self._rows_beyond, self._lasting = SourceTrouble(), {}, {}
+            self._source, self._rows_beyond, self._lasting, self._awaited = SourceTrouble(), {}, {}, {}
 
     def _take_point(self, source: str, point: Point) -> None:
         self._remaining.take(point)
@@ -143,6 +152,8 @@ class RunAlerts:
         elif sentence := _OF_PROCESSES.get(point.name):
             who = source.rpartition(".")[0] or source
             self._raise_once((point.name, who), sentence(who))
+        elif point.name == AWAITED.name:
+            self._awaited[point.rank] = point.value
         elif point.name == ROWS_BEYOND.name:
             self._rows_beyond[source.rpartition(".")[0]] = int(point.value)
         elif point.name == COMPARED_ROWS.name:
@@ -178,6 +189,7 @@ class RunAlerts:
             "tables": self._tables.resolutions(),
             "source": self._source.resolutions(),
             "disk": full_disk.resolutions(self._rows_beyond),
+            "awaited": awaited.resolutions(self._awaited),
         }
         still: dict[_Key, str] = {(kind, subject): sentence for kind, found in kinds.items() for subject, sentence in found.items()}
         for key in self._lasting.keys() - still.keys():

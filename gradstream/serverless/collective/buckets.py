@@ -21,11 +21,12 @@ SMALLEST, LARGEST = 1 << 18, 1 << 23
 class BucketSums:
     """All workers send the same buckets in the same order, and finish them before they send the first one anew."""
 
-    def __init__(self, group: GlooGroup, layout: Layout) -> None:
+    def __init__(self, group: GlooGroup, layout: Layout, device: torch.device | None = None) -> None:
+        """`device`: see `TurnVectors`."""
         self._group, self._buckets = group, vector_buckets(layout)
         self._works: list[Work] = []
         """Those of the buckets that have gone."""
-        self.x = torch.zeros(layout.size, dtype=layout.torch_dtype)
+        self.x = torch.zeros(layout.size, dtype=layout.torch_dtype, device=device)
         """The sum, with the same bits for each worker, after `finish`. Shape (size,)."""
         self._before: Tensor | None = None
         """The sum before, where `replace_memory` keeps it."""

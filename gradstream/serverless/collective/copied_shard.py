@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import torch
+
 from gradstream.center.entries import Init, Lookup, Output, Payload, Pull, Push
 from gradstream.center.shard import Destination, Shard
 from gradstream.process.order import ProcessOrder
@@ -15,10 +17,19 @@ from gradstream.wire.transport.messages import Header
 
 
 class CopiedShard:
-    def __init__(self, order: ProcessOrder, folder: Path, layout: Layout, vectors: TurnVectors, destination: Destination) -> None:
-        """`folder` gets copies of the files that this attempt resumes from. `destination`: see `Shard.handle`."""
+    def __init__(
+        self,
+        order: ProcessOrder,
+        folder: Path,
+        layout: Layout,
+        vectors: TurnVectors,
+        destination: Destination,
+        device: torch.device | None = None,
+    ) -> None:
+        """`folder` gets copies of the files that this attempt resumes from. `destination`: see `Shard.handle`; `device`: see
+        `Shard`."""
         self._layout, self._vectors, self._destination = layout, vectors, destination
-        self.shard = Shard(order.spec)
+        self.shard = Shard(order.spec, device)
         if resumed := resumed_shard(open_store(order.store, order), order.spec.shards, 0, folder):
             self.shard.load(resumed.state, parameters=resumed.layout.pieces(0))
 

@@ -21,6 +21,7 @@ from gradstream.process.exits import UserError
 from gradstream.process.order import PlaneAccess
 from gradstream.serverless.barrier import LOOK_INTERVAL
 from gradstream.serverless.collective.meeting import RedisStore, meet
+from gradstream.wire.gpu.connecting import Connecting
 
 _CONNECT_TIMEOUT = timedelta(seconds=12)
 """Time for connecting workers, all of which are there. Gloo waits five times as long for one that does not connect: 60 s."""
@@ -35,49 +36,12 @@ _Gloo: Any = ProcessGroupGloo
 _LENGTH = struct.Struct("<Q")
 
 
+MakeStore = Callable[[Callable[[float], None]], RedisStore]
+"""Makes a store by its `look`."""
+
+
 class GroupBroken(PlaneLost):
     """The connection to another worker broke."""
-
-
-class _Connecting(threading.Thread):
-    """Connects a worker with the others. Gloo would wait for one that is lost meanwhile, too: so it waits in a thread."""
-
-    def __init__(self, store: Callable[[Callable[[float], None]], RedisStore], address: str, rank: int, count: int) -> None:
-        """`store`: makes one by its `look`."""
-        super().__init__(name="connecting", daemon=True)
-        self._store, self._address, self._place = store(self._go_on), address, (rank, count)
-        self._found: list[Any] = []
-        self._error: Exception | None = None
-        self._is_given_up = threading.Event()
-
-    def run(self) -> None:
-        options = _Gloo._Options()
-        options._timeout = _CONNECT_TIMEOUT
-        options._devices = [_Gloo.create_device(hostname=self._address)]
-        try:
-            self._found.append(_Gloo(self._store, *self._place, options))
-        except Exception as error:
-            self._error = error
-
-    def take(self, look: Callable[[float], None]) -> Any:
-        """Return the process group. Raises: RuntimeError: gloo could not connect it; and all that `look` raises."""
-        began = time.monotonic()
-        self.start()
-        try:
-            self.join(LOOK_INTERVAL)
-            while self.is_alive():
-                look(time.monotonic() - began)
-                self.join(LOOK_INTERVAL)
-        except BaseException:
-            self._is_given_up.set()
-            raise
-        if self._error:
-            raise self._error
-        return self._found.pop()
-
-    def _go_on(self, waited: float) -> None:
-        if self._is_given_up.is_set():
-            raise PlaneLost("this worker waits for gloo's connections no more")
 
 
 class GlooGroup:
@@ -112,10 +76,10 @@ class GlooGroup:
         if self.count > 1:
             self._gloo = self._connect(lambda look: RedisStore(redis, j, look, prefix), access, rank)
 
-    def _connect(self, store: Callable[[Callable[[float], None]], RedisStore], access: PlaneAccess, rank: int) -> Any:
+    def _connect(self, store: MakeStore, access: PlaneAccess, rank: int) -> Any:
         address = meet(store(self._look), access, self.rank, self.count)
         try:
-            gloo = _Connecting(store, address, self.rank, self.count).take(self._look)
+            gloo = Connecting(lambda go_on: self._connect_gloo(store(go_on), address)).take(self._look, LOOK_INTERVAL)
         except RuntimeError as error:
             self._wait_for_end(self._end_timeout)
             raise UserError(
@@ -125,6 +89,12 @@ class GlooGroup:
         gloo._set_default_timeout(_LONGEST_WAIT)
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(gloo))  # freed here, it would wait for collectives that may never end
         return gloo
+
+    def _connect_gloo(self, store: RedisStore, address: str) -> Any:
+        options = _Gloo._Options()
+        options._timeout = _CONNECT_TIMEOUT
+        options._devices = [_Gloo.create_device(hostname=address)]
+        return _Gloo(store, self.rank, self.count, options)
 
     def gather(self, message: bytes) -> list[bytes]:
         """Return the message of every worker, in rank order."""
@@ -149,13 +119,16 @@ class GlooGroup:
 
     def begin_sum(self, x: Tensor) -> Work:
         """Begin to replace `x` by the sum over all workers, with the same bits for each. `finish` ends it."""
-        assert self._gloo is not None, "it has others, and is not over"
         self.nbytes += 2 * x.nbytes * (self.count - 1) // self.count
+        return self._begin(lambda group: group.allreduce([x]))
+
+    def _begin(self, begin: Callable[[Any], Work]) -> Work:
+        """`begin` gets the process group that has the vectors."""
+        assert self._gloo is not None, "it has others, and is not over"
         try:
-            work: Work = self._gloo.allreduce([x])
+            return begin(self._gloo)
         except RuntimeError as error:
-            raise self._broken(error, self._end_timeout) from error
-        return work
+            raise self._broken(error) from error
 
     def finish(self, work: Work) -> None:
         self._wait(work)
@@ -163,7 +136,7 @@ class GlooGroup:
     def broadcast(self, x: Tensor, root: int) -> None:
         """Replace `x` by that of the worker `root`."""
         if self.count > 1:
-            self._wait(self._gloo.broadcast(x, root))
+            self.finish(self._begin(lambda group: group.broadcast(x, root)))
             self.nbytes += x.nbytes
 
     def close(self) -> None:
@@ -194,11 +167,11 @@ class GlooGroup:
                 return
             except RuntimeError as error:  # too long, or its own
                 if over:
-                    raise self._broken(error, self._end_timeout if end_timeout is None else end_timeout) from error
+                    raise self._broken(error, end_timeout) from error
             self._look(time.monotonic() - began)
 
-    def _broken(self, error: RuntimeError, end_timeout: float) -> GroupBroken:
-        self._wait_for_end(end_timeout)
+    def _broken(self, error: RuntimeError, end_timeout: float | None = None) -> GroupBroken:
+        self._wait_for_end(self._end_timeout if end_timeout is None else end_timeout)
         return GroupBroken(f"the connection to another worker broke: {error}")
 
     def _wait_for_end(self, timeout: float) -> None:

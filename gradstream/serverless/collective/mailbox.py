@@ -28,9 +28,12 @@ class CollectiveMailbox(Mailbox):
         retransmissions: Retransmissions,
         vectors: TurnVectors,
         destination: Destination,
+        *,
+        on_device: bool = False,
     ) -> None:
-        """`destination`: see `gradstream.center.shard.Destination`."""
+        """`destination`: see `gradstream.center.shard.Destination`. `on_device`: the vectors lie where the shard computes."""
         super().__init__(redis, routes, order, settings, retransmissions)
+        self.fetches_on_device = on_device
         self._of_turn, self._destination_of_worker = vectors, destination
 
     def fetch(self, header: Header, incarnation: Incarnation, seq: int) -> Payload:
@@ -39,6 +42,9 @@ class CollectiveMailbox(Mailbox):
 
     def destination(self, response: Response) -> Tensor | None:
         return self._destination_of_worker(response)
+
+    def has_center_of(self, response: Response) -> bool:
+        return response.rank != EVALUATOR
 
     def write_responses(self, responses: list[Response], position: str) -> None:
         super().write_responses([response for response in responses if response.rank == EVALUATOR], position)

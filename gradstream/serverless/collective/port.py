@@ -6,6 +6,9 @@
 
 The buckets of the allreduce go before the entries, where the workers expect all to push: see `TurnVectors`.
 
+With a `device`, all vectors lie on it, those of the shard included: on a GPU NCCL adds them up, and none passes through the
+host's memory. If the device is the CPU, gloo adds them up; so tests have the same code.
+
 The decisions are those of a job with servers: see `gradstream.serverless.turn_port`. The mean is rounded in another order. Worker 0
 reads the entries from outside, stores checkpoints and serves evaluators.
 """
@@ -25,7 +28,9 @@ from gradstream import metrics
 from gradstream.center.entries import Buffers, Payload, Response
 from gradstream.center.parameters.updates import PushUpdates
 from gradstream.process.order import ProcessOrder, label
+from gradstream.serverless.awaited import ReportAwaited, report_nothing
 from gradstream.serverless.collective.copied_shard import CopiedShard
+from gradstream.serverless.collective.device_group import DeviceGroup
 from gradstream.serverless.collective.group import GlooGroup
 from gradstream.serverless.collective.mailbox import CollectiveMailbox
 from gradstream.serverless.collective.vectors import TurnVectors, pack_buffers
@@ -70,16 +75,19 @@ class CollectivePort(TurnPort):
         layout: Layout,
         settings: ServerSettings,
         on_wait: Callable[[float], None] = lambda seconds: None,
+        on_awaited: ReportAwaited = report_nothing,
+        device: torch.device | None = None,
     ) -> None:
-        """Wait until every worker has built its model.
+        """Wait until every worker has built its model. `device`: that of all vectors, of the shard's and of those that travel;
+        None: the CPU.
 
         Raises: UserError: the others cannot reach this machine. PlaneLost: the attempt is over."""
-        super().__init__(order, on_wait)
-        self._layout, self._buffers, self._told_bytes = layout, b"", 0
+        super().__init__(order, on_wait, on_awaited)
+        self._layout, self._device, self._buffers, self._told_bytes = layout, device, b"", 0
         if self._rank == 0:
             self._outside = OutsideEntries(self._routes.home, self._j, settings, self._redis)
         self._group = self._connect()
-        self._vectors = TurnVectors(self._group, self._rank, layout)
+        self._vectors = TurnVectors(self._group, self._rank, layout, device)
         self._center = torch.zeros_like(self._vectors.out) if order.spec.strategy.leaves_theta else None
         self._outgoing = OutgoingEntries(self._rank, order.spec.codec, layout, self._vectors.out, self._put_buffers)
         self._hosted = self._host(order, folder, settings) if self._rank == 0 else None
@@ -89,18 +97,19 @@ class CollectivePort(TurnPort):
 
     def _connect(self) -> GlooGroup:
         """Wait for all workers. Raises: as `__init__`."""
-        return GlooGroup(self._redis, self._routes.home, self._j, self._rank, range(self._count), self._look)
+        given = self._redis, self._routes.home, self._j, self._rank, range(self._count), self._look
+        return DeviceGroup(*given, self._device) if self._device else GlooGroup(*given)
 
     def _copy(self, order: ProcessOrder, folder: Path) -> CopiedShard:
-        return CopiedShard(order, folder, self._layout, self._vectors, self._destination)
+        return CopiedShard(order, folder, self._layout, self._vectors, self._destination, self._device)
 
     def _host(self, order: ProcessOrder, folder: Path, settings: ServerSettings) -> HostedShard:
         self._reporter = reporter = Reporter(order.plane, self._j, f"{label('server', 0)}.{order.incarnation}")
         retransmissions = Retransmissions(lambda count: reporter.point(metrics.RETRANSMISSIONS, count, rank=0))
         given = self._redis, self._routes, order, settings, retransmissions
-        mailbox = CollectiveMailbox(*given, self._vectors, self._destination)
+        mailbox = CollectiveMailbox(*given, self._vectors, self._destination, on_device=self._device is not None)
         mailbox.layout = self._layout
-        return HostedShard(order, folder, reporter, settings, mailbox)
+        return HostedShard(order, folder, reporter, settings, mailbox, self._device)
 
     @property
     def out(self) -> Tensor:

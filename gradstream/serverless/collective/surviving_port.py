@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -25,6 +25,7 @@ from gradstream.center.parameters.updates import PushUpdates
 from gradstream.center.shard import Shard
 from gradstream.process.exits import UserError
 from gradstream.process.order import ProcessOrder
+from gradstream.serverless.awaited import ReportAwaited, report_nothing
 from gradstream.serverless.barrier import LOOK_INTERVAL
 from gradstream.serverless.collective.copied_shard import CopiedShard, payload_of
 from gradstream.serverless.collective.group import GlooGroup, GroupBroken
@@ -53,6 +54,7 @@ class SurvivingPort(CollectivePort):
         layout: Layout,
         settings: ServerSettings,
         on_wait: Callable[[float], None] = lambda seconds: None,
+        on_awaited: ReportAwaited = report_nothing,
     ) -> None:
         """The first turn waits for the others, and raises UserError if they cannot reach this machine."""
         self._order = order
@@ -70,7 +72,7 @@ class SurvivingPort(CollectivePort):
         self._last, self._last_vectors = Turn(0 if order.incarnation == 0 else ANY, []), list[Tensor]()
         """The last turn that this worker has handled."""
         self._newcomers_due = 0.0
-        super().__init__(order, folder, layout, settings, on_wait)
+        super().__init__(order, folder, layout, settings, on_wait, on_awaited)
         self._meetings = Meetings(self._redis, self._j, self._rank, order.incarnation, self._count, self._look)
 
     def _connect(self) -> GlooGroup:
@@ -161,6 +163,10 @@ class SurvivingPort(CollectivePort):
         if self._meetings.is_there(f"broken-{self._roster.number}"):
             raise GroupBroken("another worker is cut off")
 
+    @property
+    def _ranks(self) -> Sequence[int]:
+        return self._roster.ranks if self._roster else super()._ranks
+
     # ---- turns ----------------------------------------------------------------------------------------------------------------
 
     def send_ahead(self, seq: int, x: Tensor, start: int) -> None:
@@ -230,6 +236,7 @@ class SurvivingPort(CollectivePort):
         return self._given
 
     def _take_outside(self) -> list[bytes]:
+        self._awaited.end()
         has_more = self._kept_outside or self._given.entries or self._last.handled < len(self._last.entries)
         self._read_outside(LOOK_INTERVAL if self._is_idle and not self._outgoing and not has_more else 0.0)
         taken, self._kept_outside = self._kept_outside, []

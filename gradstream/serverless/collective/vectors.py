@@ -20,9 +20,10 @@ class TurnVectors:
     """Buckets of a push go before its header where the workers expect all to push: see `ExpectedRound`. Else, and where it comes
     otherwise, they go when the machine has decided which pushes count. The mean has the same bits either way."""
 
-    def __init__(self, group: GlooGroup, rank: int, layout: Layout) -> None:
+    def __init__(self, group: GlooGroup, rank: int, layout: Layout, device: torch.device | None = None) -> None:
+        """`device`: that of all vectors; None: the CPU."""
         self._rank, self._layout = rank, layout
-        self.out = torch.zeros(layout.size, dtype=layout.torch_dtype)
+        self.out = torch.zeros(layout.size, dtype=layout.torch_dtype, device=device)
         """This worker's push, shape (size,)."""
         self._nowhere = self.out[:0]
         """Stands for the push of another worker."""
@@ -39,7 +40,7 @@ class TurnVectors:
     def enter(self, group: GlooGroup, ranks: Collection[int]) -> None:
         """Go on in this group, which has these ranks of the job."""
         self._group, self._ranks = group, ranks
-        self._sums, self._expected = BucketSums(group, self._layout), ExpectedRound(group.count)
+        self._sums, self._expected = BucketSums(group, self._layout, self.out.device), ExpectedRound(group.count)
         self._is_final = True
         """The buckets that have gone hold what this worker pushes."""
         self._hold_round = False

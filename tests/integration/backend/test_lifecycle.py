@@ -355,6 +355,29 @@ def test_a_job_without_servers_says_how_its_workers_combine_pushes(
     assert found == {2: "shared", 4: "gloo", 1: None}
 
 
+@pytest.mark.parametrize("share", [1, 0.5])
+def test_workers_without_servers_that_each_have_a_gpu_combine_pushes_by_nccl(
+    share: float, api: httpx.Client, anonymous: httpx.Client, join_token: str, controller: Controller, tmp_path: Path
+) -> None:
+    agent = Agent(anonymous, join_token, "gpus", slots=4, gpus=2)
+    roles = {"server": {"count": 0}, "worker": {"count": 2, "device": "cuda", "gpu": share}}
+    asked = {"name": "by-nccl", "strategy": {"name": "sync"}, "roles": roles}
+    planned = api.post("/jobs/plan", json={"spec": spec(**asked), "size": {"parameters": 1000}}).json()
+    job = submit(api, tmp_path, **asked)
+    controller.run_once()
+    job = api.get(f"/jobs/{job['id']}").json()
+    agent.heartbeat()
+    orders = [order for order in agent.orders.values() if order.role == "worker"]
+    if share == 1:
+        assert (job["collective"], job["shards"]) == ("nccl", 1)
+        assert job["message"].endswith("They combine pushes by NCCL.")
+        assert planned["shards"]["message"].endswith("holds the whole model, and they combine pushes by NCCL, as each has a GPU.")
+        assert planned["local_share"] == 1
+    else:
+        assert (job["collective"], job["shards"]) == ("shared", 2)
+    assert {order.spec.roles.server.collective for order in orders} == {job["collective"]}
+
+
 def test_a_long_queue_costs_a_pass_no_more_than_a_short_one(api: httpx.Client, controller: Controller, platform: Platform) -> None:
     def asked() -> list[str]:
         controller.run_once()  # each is told why it waits

@@ -122,6 +122,7 @@ def test_a_restarted_worker_is_another_incarnation_and_costs_no_retry(running: R
     offered = choices(running, "worker-0")
     assert offered["restart"]["possible"]
     assert not offered["restart"]["new_attempt"]
+    assert "The others continue." in offered["restart"]["message"]
     old = running.agent.order("worker-0").id
     answer = act(running, "worker-0", "restart")
     assert (answer.status_code, answer.json()["reason"]) == (200, "restarted")

@@ -97,7 +97,7 @@ class Cluster:
     gloo: bool = False
     """No servers, and each worker holds the whole center: the job has one shard."""
     device: torch.device | None = None
-    """Where shards compute: see `Shard`."""
+    """Where shards compute: see `Shard`. With `gloo`: where all vectors lie, see `CollectivePort`."""
     memory: DeviceMemory | None = None
     """The memory of that device."""
     workers_memory: DeviceMemory | None = None
@@ -206,8 +206,8 @@ class Cluster:
 
     def serverless_port(self, order: ProcessOrder, layout: Layout) -> AnyServerlessPort:
         if self.gloo:
-            by_gloo = SurvivingPort if self.spec.on_worker_loss == "continue" else CollectivePort
-            return by_gloo(order, self.home(f"worker-{order.rank}"), layout, ServerSettings())
+            given = order, self.home(f"worker-{order.rank}"), layout, ServerSettings()
+            return SurvivingPort(*given) if self.spec.on_worker_loss == "continue" else CollectivePort(*given, device=self.device)
         if self.spec.on_worker_loss == "continue" and order.rank != 0:
             return ClientPort(order, layout)
         port = HolderPort if self.spec.on_worker_loss == "continue" else ServerlessPort

@@ -5,16 +5,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 from gradstream.errors import PlaneLost
 from gradstream.process.order import Resume
-from gradstream.serverless.collective.group import _Connecting
 from gradstream.serverless.collective.roster import Meetings
 from gradstream.train.replica import Replica
 from gradstream.wire import plane
+from gradstream.wire.gpu.connecting import Connecting
 from tests.integration.plane.cluster import Cluster, Killed
 from tests.integration.plane.test_collective import ALLOWED, Uneven, run_with_a_checkpoint, spec_of
 from tests.integration.plane.test_serverless import CASES
@@ -71,7 +72,7 @@ def test_workers_whose_connection_failed_as_others_were_lost_go_on(
 ) -> None:
     """Worker 2 is killed three times in a row while gloo connects it, and gloo tells the others that their connections failed."""
     attempt = cluster(spec_of(CASES["sync"] | {"on_worker_loss": "continue"}, 3), Uneven, gloo=True)
-    incarnation, take, come = 0, _Connecting.take, Meetings.come
+    incarnation, take, come = 0, Connecting.take, Meetings.come
 
     def live() -> None:
         nonlocal incarnation
@@ -87,12 +88,12 @@ def test_workers_whose_connection_failed_as_others_were_lost_go_on(
         if meetings._rank == 2 and meetings._incarnation:
             plane.post_leave(attempt.admin, attempt.j, 2, meetings._incarnation - 1)
 
-    def take_or_fail(connecting: _Connecting, look: Callable[[float], None]) -> object:
+    def take_or_fail(connecting: Connecting[Any], look: Callable[[float], None], look_interval: float) -> object:
         if incarnation < 3:
             raise Killed if threading.current_thread() is doomed else RuntimeError("Connection refused")
-        return take(connecting, look)
+        return take(connecting, look, look_interval)
 
-    monkeypatch.setattr(_Connecting, "take", take_or_fail)
+    monkeypatch.setattr(Connecting, "take", take_or_fail)
     monkeypatch.setattr(Meetings, "come", come_and_report)
     doomed = attempt.thread(live)
     for rank in range(2):

@@ -222,6 +222,14 @@ def test_a_worker_on_a_gpu_keeps_on_the_host_what_travels() -> None:
     assert (heavy.gpu, heavy.host) == (5 * 4096, 3 * 4096)
 
 
+def test_with_nccl_a_worker_has_the_whole_shard_on_its_gpu() -> None:
+    size, strategy = Size(parameters=1024), {"name": "sync"}
+    roles = {"server": {"count": 0, "collective": "nccl"}, "worker": {"count": 2, "device": "cuda"}}
+    plain, heavy = (worker_on_gpu(job(strategy, roles=roles, **more), size) for more in ({}, {"optimizer": {"name": "adam"}}))
+    assert (plain.gpu, plain.host) == ((4 + 3) * 4096, 4096)
+    assert (heavy.gpu, heavy.host) == ((4 + 3 + 2 * 2) * 4096, 4096)
+
+
 @pytest.mark.parametrize(("push", "fetch"), [(1, 10**15), (10**15 - 1, 10**15), (10**15, 1)])
 def test_windows_of_any_length_are_told_at_once(push: int, fetch: int) -> None:
     """A list of all moments would not fit into memory."""

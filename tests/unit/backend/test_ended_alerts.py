@@ -95,6 +95,12 @@ ENDED: dict[str, tuple[dict[str, Any], Gate, str]] = {
         "takes as long as its slowest worker. In the next run, run it on a faster machine, train with fewer workers, or set "
         "data.deal to demand, so that the others train what it leaves.",
     ),
+    "awaited": (
+        {"awaited": {2: 25.0, 1: 0.0}},
+        STALE,
+        "All others waited for worker-2 for more than 25 s. Its log may say where its process hung. Before the next run, look at "
+        "loss() and dataset(), or at its machine.",
+    ),
     "dropped as stale": (
         {"dropping": ["stale"], "summaries": LEDGER},
         STALE,

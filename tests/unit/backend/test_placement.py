@@ -294,6 +294,36 @@ def test_workers_without_servers_are_spread_where_no_machine_has_room_for_all() 
     assert collective_of(by_name, placed(place(by_name, [machine("a", 4)]))) == "gloo"
 
 
+def test_workers_with_a_gpu_each_combine_pushes_by_nccl() -> None:
+    alone, both = [machine("a", 4, gpus=2)], [machine("a", 2, gpus=2), machine("b", 2, gpus=2)]
+    for device in ("cuda", "auto"):
+        for count, machines in ((2, alone), (4, both)):
+            spec = without_servers(count, device)
+            assert collective_of(spec, placed(place(spec, machines))) == "nccl"
+    three = without_servers(3, "auto")
+    assert collective_of(three, placed(place(three, alone))) == "shared", "one of them computes on the CPU"
+    kept = without_servers(2, "cuda", network="platform")
+    assert collective_of(kept, placed(place(kept, [replace(alone[0], isolates_network=True)]))) == "shared"
+    apart = without_servers(2, "cuda")
+    assert collective_of(apart, placed(place(apart, [replace(alone[0], cuts_network=True)]))) == "shared"
+
+
+@pytest.mark.parametrize(
+    "more", [{"on_worker_loss": "continue"}, {"codec": {"name": "bf16"}}, {"strategy": {"name": "easgd"}, "gate": "bsp"}], ids=str
+)
+def test_workers_that_nccl_cannot_serve_share_memory(more: dict[str, object]) -> None:
+    spec = without_servers(2, "cuda", **more)
+    assert collective_of(spec, placed(place(spec, [machine("a", 4, gpus=2)]))) == "shared"
+
+
+def test_workers_by_nccl_lie_where_they_can_connect() -> None:
+    spec = without_servers(2, "cuda", collective="nccl")
+    assert collective_of(spec, placed(place(spec, [machine("a", 4, gpus=2)]))) == "nccl"
+    short = place(spec, [replace(machine("a", 4, gpus=2), cuts_network=True)])
+    assert isinstance(short, Shortage)
+    assert "on machines that let jobs use their network" in short.message
+
+
 @pytest.mark.parametrize("more", [{"strategy": {"name": "easgd"}, "gate": "bsp"}, {"codec": {"name": "bf16"}}])
 def test_workers_that_gloo_cannot_serve_stay_on_one_machine(more: dict[str, object]) -> None:
     short = place(without_servers(3, **more), [machine("a", 2), machine("b", 2)])

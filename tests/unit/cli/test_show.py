@@ -129,6 +129,7 @@ def test_dealt_mini_batches_are_told_as_a_sum() -> None:
         ("shared", "continue", "worker 0"),
         ("gloo", None, "each worker; they combine pushes by gloo"),
         ("gloo", "continue", "each worker; they combine pushes by gloo"),
+        ("nccl", None, "each worker; they combine pushes by NCCL"),
         (None, "continue", "worker 0"),
     ],
 )

@@ -60,7 +60,11 @@ def make_group(spec: JobSpec, rank: int, folder: Path | None = None, device: tor
 
 
 def _devices(spec: JobSpec, device: torch.device | None) -> list[torch.device]:
-    return [device] * spec.roles.worker.group.on_one_machine.peers if device else []
+    """Return the device of each process. `device`: with nccl on GPUs, that of the first."""
+    count = spec.roles.worker.group.on_one_machine.peers if device else 0
+    if device and device.type == "cuda" and spec.roles.worker.group.collective == "nccl":
+        return [torch.device("cuda", number) for number in range(count)]
+    return [device for _ in range(count) if device]
 
 
 @pytest.fixture

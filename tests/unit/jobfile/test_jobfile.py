@@ -13,6 +13,8 @@ from gradstream import jobfile
 from gradstream.errors import GradstreamError, InvalidJob, NotFound
 from gradstream.spec import Cadence, JobSpec
 
+IN_GROUP, AT_GROUP = "roles.worker.group={%s, collective: nccl}", "/roles/worker/group/collective"
+BY_NCCL = ["roles.server={count: 0, collective: nccl}", "roles.worker.device=cuda", "gate=bsp"]
 BY_GLOO = ["roles.server={count: 0, collective: gloo}", "gate=bsp"]
 JOB = """\
 version: 1
@@ -270,6 +272,21 @@ def test_an_interval_is_a_time_or_counted_and_survives_json(written: str, means:
         ([*BY_GLOO, "codec={name: bf16}"], "/roles/server/collective", "remove codec and pull_codec"),
         ([*BY_GLOO, "pull_codec={name: bf16}"], "/roles/server/collective", "remove codec and pull_codec"),
         ([*BY_GLOO, "network=platform"], "/roles/server/collective", "set network: internet"),
+        (
+            [*BY_NCCL, "roles.worker.device=auto"],
+            "/roles/server/collective",
+            "roles.worker.device is auto; set roles.worker.device: cuda",
+        ),
+        ([IN_GROUP % "replicate: 1", "roles.worker.device=cuda"], AT_GROUP, "it has one; raise replicate, or set"),
+        ([IN_GROUP % "replicate: 2, machines: 2", "roles.worker.device=cuda"], AT_GROUP, "it has one; raise replicate, or set"),
+        ([IN_GROUP % "replicate: 2, fsdp: 2", "roles.worker.device=cuda"], AT_GROUP, "remove fsdp, stages and tensor"),
+        ([IN_GROUP % "replicate: 2"], AT_GROUP, "roles.worker.device is auto; set roles.worker.device: cuda"),
+        ([IN_GROUP % "replicate: 2", "roles.worker.device=cuda", "roles.worker.gpu=0.5"], AT_GROUP, "set roles.worker.gpu: 1"),
+        ([*BY_NCCL, "roles.worker.gpu=0.5"], "/roles/server/collective", "nccl refuses two processes on one GPU"),
+        ([*BY_NCCL, "roles.worker.group=2"], "/roles/server/collective", "remove the group, or take roles.server.collective: auto"),
+        ([*BY_NCCL, "on_worker_loss=continue"], "/roles/server/collective", "set on_worker_loss: restart, or take"),
+        ([*BY_NCCL, "codec={name: bf16}"], "/roles/server/collective", "nccl adds whole vectors"),
+        ([*BY_NCCL, "network=platform"], "/roles/server/collective", "nccl connects the workers"),
         (["gate=bsp", "gate={mode: bsp, warm_start: 5}"], "/gate", "means nothing under the gate 'bsp'"),
     ],
 )

@@ -104,6 +104,16 @@ def leaderless(partition: int, count: int) -> list[Batch]:
     return [("worker-0.0", [point(metrics.LEADERLESS, 0, count, partition)])]
 
 
+def test_a_worker_is_awaited_until_it_goes_on() -> None:
+    alerts = RunAlerts(Gate(mode="bsp"))
+    for seconds in (25.0, 30.0):
+        alerts.take([("worker-0.0", [point(metrics.AWAITED, 1, seconds)])], 1)
+    [told] = alerts.take_new()
+    assert told.startswith("All others wait for worker-1, for more than 25 s.")
+    alerts.take([("worker-0.0", [point(metrics.AWAITED, 1, 0.0)])], 1)
+    assert alerts.take_resolved() == ["worker-1 goes on, and the others with it."]
+
+
 def test_an_alert_is_over_once_and_may_be_raised_anew() -> None:
     alerts = RunAlerts(ASP)
     alerts.take(leaderless(3, 1), 1)

@@ -65,12 +65,18 @@ test("phases of attempts follow each other up to now", () => {
   ])
 })
 
+test("without its only worker a job pauses, and without its evaluator it goes on", () => {
+  expect(priceOf(failure({}), [], 1)).toBe("this process was down for 1.3 s; training paused")
+  expect(priceOf(failure({ seconds: null }), [], 1)).toBe("this process is down; training pauses")
+  expect(priceOf(failure({ label: "evaluator" }), [], 1)).toBe("this process was down for 1.3 s; the others continued")
+})
+
 test("a failure says what it cost", () => {
-  expect(priceOf(failure({}), [])).toBe("this process was down for 1.3 s; the others continued")
-  expect(priceOf(failure({ seconds: null }), [])).toBe("this process is down; the others continue")
-  expect(priceOf(failure({ respawned: false }), [attempt({})])).toBe("the attempt ended, and none followed")
+  expect(priceOf(failure({}), [], 2)).toBe("this process was down for 1.3 s; the others continued")
+  expect(priceOf(failure({ seconds: null }), [], 2)).toBe("this process is down; the others continue")
+  expect(priceOf(failure({ respawned: false }), [attempt({})], 2)).toBe("the attempt ended, and none followed")
   const cost = { seconds: 4, pushes: 12, samples: 3840 }
-  expect(priceOf(failure({ respawned: false }), [attempt({ cost })])).toBe("4.0 s without training, 12 pushes rolled back, 3,840 samples trained again")
+  expect(priceOf(failure({ respawned: false }), [attempt({ cost })], 2)).toBe("4.0 s without training, 12 pushes rolled back, 3,840 samples trained again")
 })
 
 test("draws the loss and the evaluation that the job is judged by, once they are measured", () => {

@@ -78,9 +78,11 @@ export function spans(attempts: readonly AttemptOverview[], now: number): Span[]
   })
 }
 
-/** Cost of a failure, in words. */
-export function priceOf({ respawned, seconds, attempt }: ProcessFailure, attempts: readonly AttemptOverview[]): string {
-  if (respawned) return seconds === null ? "this process is down; the others continue" : `this process was down for ${seconds.toFixed(1)} s; the others continued`
+/** Cost of a failure, in words. `workers`: of the job. */
+export function priceOf({ label, respawned, seconds, attempt }: ProcessFailure, attempts: readonly AttemptOverview[], workers: number): string {
+  const paused = workers === 1 && /^(worker|peers)-/.test(label)
+  if (respawned && seconds === null) return `this process is down; ${paused ? "training pauses" : "the others continue"}`
+  if (respawned) return `this process was down for ${seconds?.toFixed(1)} s; ${paused ? "training paused" : "the others continued"}`
   const cost = attempts.find(({ number }) => number === attempt)?.cost
   if (!cost) return "the attempt ended, and none followed"
   const lost = [cost.seconds === null ? "the next attempt is not running yet" : `${cost.seconds.toFixed(1)} s without training`]

@@ -12,8 +12,12 @@ describe("describeHolders", () => {
     expect(describeHolders(makeJob({ spec: spec("continue") }), usual)).toBe("This job has no servers: worker 0 stores the only shard")
   })
 
-  it.each([null, "continue" as const])("knows workers that combine pushes by gloo by what the platform has chosen: %s", (onWorkerLoss) => {
-    const job = makeJob({ spec: spec(onWorkerLoss), collective: "gloo" })
+  it.each([
+    [null, "gloo" as const],
+    ["continue" as const, "gloo" as const],
+    [null, "nccl" as const],
+  ])("knows workers that hold the whole model by what the platform has chosen: %s, %s", (onWorkerLoss, collective) => {
+    const job = makeJob({ spec: spec(onWorkerLoss), collective })
     expect(describeHolders(job, "")).toBe("This job has no servers: each worker holds the whole model")
   })
 })

@@ -5,7 +5,7 @@ export const isServerless = (job: Job) => job.spec.roles.server.count === 0
 
 /** Holders of the shards in a job without servers. `usual`: the same, where each worker holds one. */
 export function describeHolders(job: Job, usual: string) {
-  if (job.collective === "gloo") return "This job has no servers: each worker holds the whole model"
+  if (job.collective === "gloo" || job.collective === "nccl") return "This job has no servers: each worker holds the whole model"
   return `This job has no servers: ${job.spec.on_worker_loss === "continue" ? "worker 0 stores the only shard" : usual}`
 }
 

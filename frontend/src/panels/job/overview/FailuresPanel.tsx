@@ -1,5 +1,5 @@
 import { Table } from "@mantine/core"
-import type { AttemptOverview, ProcessFailure } from "@/client"
+import type { ProcessFailure } from "@/client"
 import { TableHead } from "@/components/display/TableHead"
 import { Panel } from "@/components/page/Panel"
 import { useFeed } from "@/hooks/job/useFeed"
@@ -23,7 +23,12 @@ export function FailuresPanel() {
           <TableHead titles={HEADS} />
           <Table.Tbody>
             {data.failures.toReversed().map((failure) => (
-              <Row key={failure.process_id} failure={failure} told={inShort(failure.message, job)} attempts={data.attempts} />
+              <Row
+                key={failure.process_id}
+                failure={failure}
+                told={inShort(failure.message, job)}
+                cost={priceOf(failure, data.attempts, job.spec.roles.worker.count)}
+              />
             ))}
           </Table.Tbody>
         </Table>
@@ -32,7 +37,7 @@ export function FailuresPanel() {
   )
 }
 
-function Row({ failure, told, attempts }: { failure: ProcessFailure; told: string | null; attempts: readonly AttemptOverview[] }) {
+function Row({ failure, told, cost }: { failure: ProcessFailure; told: string | null; cost: string }) {
   const { label, attempt, incarnation, at, reason } = failure
   return (
     <Table.Tr>
@@ -44,7 +49,7 @@ function Row({ failure, told, attempts }: { failure: ProcessFailure; told: strin
         <time dateTime={at}>{formatMoment(at)}</time>, attempt {attempt}
       </Table.Td>
       <Table.Td style={{ overflowWrap: "anywhere" }}>{told ?? (reason && readable(reason))}</Table.Td>
-      <Table.Td className="numbers">{priceOf(failure, attempts)}</Table.Td>
+      <Table.Td className="numbers">{cost}</Table.Td>
     </Table.Tr>
   )
 }

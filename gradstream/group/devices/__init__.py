@@ -1,0 +1,1 @@
+"""Groups whose processes compute on devices of their own: how gradients get from there, or add up there."""
