@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends, Request
 
 from backend.db import SessionDep
 from backend.platform import PlatformDep
-from backend.scheduler import plan
+from backend.scheduler.planning import plan
 from backend.scheduler.schemas import PlanJob
 from backend.submission.job_body import DESCRIBED, UNPARSED, JobFileDep, require_parsed
 from gradstream.api.plan import Plan

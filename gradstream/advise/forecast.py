@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from gradstream.advise.group.activations import activations, stage_parameters
 from gradstream.advise.group.memory import gradient_memory
 from gradstream.advise.limits import alternating
 from gradstream.api.plan import Memory, Size, Staleness, Traffic
@@ -25,11 +26,14 @@ ITEM = 4
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Bytes of one process that computes on a GPU."""
+    """Bytes of a worker or a shard that computes on GPUs."""
 
     gpu: int
+    """Bytes of each process, on its GPU."""
     host: int
-    """Pinned buffers for vectors on their way."""
+    """Bytes of all its processes together: vectors on their way, and what a group shares."""
+    machine: int = 0
+    """Bytes of a group's processes on each machine beside the first one."""
 
 
 def staleness(spec: JobSpec) -> Staleness:
@@ -97,34 +101,57 @@ def traffic(spec: JobSpec, size: Size) -> Traffic:
 
 
 def memory(spec: JobSpec, size: Size) -> Memory:
-    """At most: theta, a gradient, what is pushed and what was pulled; and what belongs to the job's choices."""
+    """At most: theta, a gradient, what is pushed and what was pulled; what a round makes, and what belongs to the job's choices."""
     by_server, role = spec.strategy.descends == "server", spec.roles.worker
     residual = spec.codec.lossy and spec.strategy.pushes == "direction"
     kept, more_threads, group = 0 if by_server else _kept(spec.optimizer), role.hogwild - 1, role.group.on_one_machine
     gradients = gradient_memory(group, size, spec.accumulate)
     travel = 2 + residual + spec.pipeline
     threads = more_threads * (1 + kept)  # each has gradients of its own
-    server = _server_vectors(spec)
     vector = ITEM * size.parameters
     narrow = _narrow(spec, vector)
     each_narrow = math.ceil(gradients.computed * narrow)
-    worker = math.ceil((1 + travel + kept + threads + gradients.all(group.peers)) * vector)
+    rounds = spec.strategy.round_vectors
+    worker = (1 + travel + rounds + kept + threads) * vector + _nbytes(gradients.all(group.peers) * vector)
     worker += more_threads * narrow + group.peers * each_narrow
-    if spec.roles.serverless:
-        worker += math.ceil(server * vector / spec.shards)  # of worker 0, where it holds the only one
-        if not spec.shares_memory:  # the sum of all pushes, beside the worker's own; and the last one, where others may lack it
-            worker += vector * (2 if spec.effective_on_worker_loss == "continue" else 1)
+    worker += _without_servers(spec, vector)
     lead = peer = machine = None
     if role.group.machines > 1:
         worker += (role.group.machines - 1) * vector  # the gradients of the other machines
         own_sum = group.peers == group.replicate  # a lead would sum where its pushes are sent from
-        machine = math.ceil((1 + own_sum + gradients.all(group.peers)) * vector) + group.peers * each_narrow
+        machine = _nbytes((1 + own_sum + gradients.all(group.peers)) * vector) + group.peers * each_narrow
     if role.group.peers > 1:
         own, of_optimizer = gradients.each * vector + each_narrow, kept * vector / (group.peers if group.fsdp > 1 else 1)
-        lead = math.ceil(own + of_optimizer + travel * vector)
-        peer = math.ceil(own + (of_optimizer if group.fsdp > 1 else 0))
-    shards = 0 if spec.roles.serverless else server * vector
-    return Memory(worker=worker, lead=lead, peer=peer, machine=machine, server=shards, evaluator=2 * vector + narrow)
+        lead = _nbytes(own + of_optimizer + (travel + rounds) * vector)
+        peer = _nbytes(own + (of_optimizer if group.fsdp > 1 else 0))
+    return Memory(
+        worker=worker,
+        lead=lead,
+        peer=peer,
+        machine=machine,
+        server=0 if spec.roles.serverless else _server_vectors(spec) * vector,
+        evaluator=2 * vector + narrow,
+        activations=activations(spec, size),
+    )
+
+
+def _without_servers(spec: JobSpec, vector: int) -> int:
+    """Return the bytes of what a worker holds in place of servers, less those of vectors that all share; of worker 0, where it
+    holds the only shard."""
+    if not spec.roles.serverless:
+        return 0
+    shard = math.ceil(_server_vectors(spec) * vector / spec.shards)
+    if spec.one_holder:
+        return shard
+    if spec.shares_memory:  # what was pulled is one center for all, in which a process may train
+        return shard - vector + math.ceil(vector / spec.roles.worker.count)
+    # the sum of all pushes, beside the worker's own; and the last one, where others may lack it
+    return shard + vector * (2 if spec.effective_on_worker_loss == "continue" else 1)
+
+
+def _nbytes(exact: float) -> int:
+    """Round up, but for errors of floats."""
+    return math.ceil(round(exact, 3))
 
 
 def _server_vectors(spec: JobSpec) -> int:
@@ -139,14 +166,33 @@ def _server_vectors(spec: JobSpec) -> int:
 
 
 def worker_on_gpu(spec: JobSpec, size: Size) -> Split:
-    """Theta, gradients, what was pulled and the optimizer's state are on the GPU; what travels is coded on the host. With NCCL
-    nothing is."""
+    """Theta, gradients, what was pulled and the optimizer's state are on the GPU; what travels is coded on the host. With NCCL,
+    none does. Those of a group have theta and gradients alone there: see `_group_on_gpus`."""
     kept = 0 if spec.strategy.descends == "server" else _kept(spec.optimizer)
     residual = spec.codec.lossy and spec.strategy.pushes == "direction"
-    vector = ITEM * size.parameters
+    rounds, vector = spec.strategy.round_vectors, ITEM * size.parameters
+    travels = (2 + residual + spec.pipeline) * vector + _without_servers(spec, vector)
+    if spec.roles.worker.group.peers > 1:
+        found = _group_on_gpus(spec, size, vector)
+        return Split(found.gpu, found.host + travels + (rounds + kept) * vector, found.machine)
     if spec.settled_collective == "nccl":  # theta, its gradient, the push and the sum; and the whole shard
-        return Split((4 + kept + _server_vectors(spec)) * vector + _narrow(spec, vector), vector)
-    return Split((3 + kept) * vector + _narrow(spec, vector), (2 + residual + spec.pipeline) * vector)
+        return Split((4 + rounds + kept + _server_vectors(spec)) * vector + _narrow(spec, vector), vector)
+    return Split((3 + rounds + kept) * vector + _narrow(spec, vector), travels)
+
+
+def _group_on_gpus(spec: JobSpec, size: Size, vector: int) -> Split:
+    """Each process has a copy of the parameters that it computes with, and their gradients. Theta, the sums of gradients and the
+    optimizer are in the memory of the host (docs/adr/0153). The caller adds the optimizer and vectors on their way."""
+    group = spec.roles.worker.group
+    here = group.on_one_machine
+    gradients = gradient_memory(here, size, spec.accumulate)
+    gathers = here.peers == here.replicate  # into one vector, on the GPU and on the host of the lead
+    theta = stage_parameters(size, group.stages)  # whole also where `tensor` splits it
+    gpu = (theta + gradients.each + gathers) * vector + gradients.computed * _narrow(spec, vector)
+    waiting = here.peers * gradients.each if group.fsdp > 1 and group.tensor == 1 else 0.0  # buckets in pinned memory
+    host = 1 + gradients.shared + waiting + gathers
+    machine = _nbytes(host * vector) if group.machines > 1 else 0
+    return Split(_nbytes(gpu), _nbytes((host + group.machines - 1) * vector), machine)
 
 
 def shard_on_gpu(spec: JobSpec, size: Size) -> Split:
@@ -173,8 +219,7 @@ def _piggyback(spec: JobSpec) -> int:
 
 
 def _narrow(spec: JobSpec, vector: int) -> int:
-    """Autocast keeps a copy of the weights in 16 bits until backward is over, at most of all. `recompute` and `compile` change
-    activations only, which no forecast knows."""
+    """Autocast keeps a copy of the weights in 16 bits until backward is over, at most of all."""
     return vector // 2 if spec.precision != "fp32" else 0
 
 

@@ -66,6 +66,18 @@ class Measurement:
     """Parameters that `tensor` leaves whole in each process; None: the job has no such group."""
     group: GroupFacts | None = None
     """Measurements for the advice on groups; None: the model has embedding tables, which a group cannot train."""
+    examples: int = 0
+    """Examples of the mini-batch that `group` was measured in."""
+
+    def layer_sizes(self, spec: JobSpec) -> dict[str, Any]:
+        """Return the members of `MeasuredSize` about blocks and activations. `spec`: the job that was measured. With
+        `recompute`, it is not known how many activations it would keep otherwise."""
+        if self.group is None or not self.examples:
+            return {}
+        times = (1 if spec.precision == "fp32" else 2) / self.examples
+        activations = math.ceil(times * self.group.activations) if spec.recompute == "none" else None
+        blocks = list(self.group.blocks) or None
+        return {"blocks": blocks, "block_output": math.ceil(times * self.group.boundary), "activations": activations}
 
     @property
     def saved(self) -> dict[str, float]:
@@ -122,6 +134,7 @@ def measure(spec: JobSpec, folder: Path) -> Measurement:
         gathered,
         whole,
         None if tables else measure_group(spec, code, flat, batch, examples),
+        examples,
     )
 
 

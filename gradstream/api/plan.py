@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
 from pydantic import BaseModel, Field
@@ -51,6 +51,18 @@ class MeasuredSize(Size, frozen=True):
     whole_parameters: int | None = Field(
         None, ge=0, le=10**12, description="Parameters that a group with `tensor` leaves whole in each process; null: not known"
     )
+    blocks: tuple[Annotated[int, Field(ge=0, le=10**12)], ...] | None = Field(
+        None, max_length=10_000, description="Parameters of each block, in their order; null: not known, or the model names none"
+    )
+    block_output: int | None = Field(
+        None, ge=0, le=10**15, description="Bytes of the largest output of a block, of one example; null: not known"
+    )
+    activations: int | None = Field(
+        None,
+        ge=0,
+        le=10**15,
+        description="Bytes that forward keeps for backward, of one example, in float32 and without recompute; null: not known",
+    )
     tables: tuple[TableSize, ...] | None = Field(None, max_length=1000, description="Its embedding tables; null: not measured")
 
 
@@ -77,7 +89,8 @@ class Traffic(BaseModel, frozen=True):
 
 
 class Memory(BaseModel, frozen=True):
-    """Vectors as long as the model. Activations, mini-batches and some 300 MB of PyTorch for each process come on top."""
+    """Vectors as long as the model, and activations where they are known. Mini-batches and some 300 MB of PyTorch for each process
+    come on top."""
 
     worker: int = Field(description="Bytes of a worker, with all processes of its group")
     lead: int | None = Field(
@@ -91,6 +104,9 @@ class Memory(BaseModel, frozen=True):
     )
     server: int = Field(description="Bytes of all shards together")
     evaluator: int
+    activations: int | None = Field(
+        description="Bytes of activations in each process of a worker, which no other figure here contains; null: not known"
+    )
 
 
 class PlannedProcess(ApiModel):
@@ -132,8 +148,18 @@ class NodeMemory(ApiModel):
     node: str
     gpu: int | None = Field(description="Number of a GPU that processes would use; null: the machine's own memory")
     role: Known[Role] | None = Field(description="Role of the processes that would use the GPU")
-    needed: int = Field(description="Bytes of all processes planned there")
-    total: int
+    needed: int = Field(description="Bytes of all processes planned there, with their activations where they are known")
+    total: int = Field(description="Bytes of the machine; or of the part of the GPU that these processes have")
+
+
+class PlannedChange(ApiModel):
+    """The smallest change of the job file with which every process fits into memory."""
+
+    lines: list[str] = Field(
+        description="Lines for the job file, each with a whole key at its top; empty: no change that the platform knows fits",
+        examples=[["roles: {worker: {count: 1, group: {stages: 4}}}", "accumulate: 16"]],
+    )
+    message: str = Field(description="The effect of the change, or the largest part that does not fit")
 
 
 class PlannedTable(ApiModel):
@@ -171,5 +197,6 @@ class Plan(ApiModel):
     memory: Memory | None
     nodes: list[NodeMemory]
     tables: PlannedTables | None = Field(description="Its embedding tables; null: the platform knows of none")
+    proposal: PlannedChange | None = Field(description="null: as far as is known, all of it fits into memory as it is")
     warnings: list[JobWarning] = Field(description="Limits that the job file exceeds, with remedies; and processes that do not fit")
     notes: list[JobWarning]

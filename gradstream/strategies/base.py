@@ -183,6 +183,9 @@ class Strategy(BoundedPart, frozen=True):
     `w.grad()`; each thread pushes one. None: neither, so job files refuse such threads."""
     keeps_base: ClassVar[bool] = False
     """The server keeps the center that each worker holds: one more copy of the model per worker."""
+    round_vectors: ClassVar[int] = 0
+    """Vectors like theta that a round makes at most, with its slots, beside theta, a gradient and what travels. A plan counts them;
+    tests/integration/local/test_memory.py measures them."""
     pulls_every_round: ClassVar[bool] = True
     """Each round starts with `ps.pull(w.theta)`, so the response to a push brings the center: after its push, a round leaves theta
     alone, as the next center may be arriving there. False: the round pulls when it wants."""

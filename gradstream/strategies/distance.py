@@ -25,6 +25,7 @@ class Distance(Strategy, frozen=True):
 
     name: Literal["distance"] = "distance"
     intent: ClassVar[Intent] = STALENESS
+    round_vectors: ClassVar[int] = 2
     gates: ClassVar[frozenset[Mode]] = frozenset({"ssp", "asp"})
     keeps_base: ClassVar[bool] = True
     hogwild: ClassVar[Hogwild | None] = "steps"

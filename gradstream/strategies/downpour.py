@@ -26,6 +26,7 @@ class Downpour(Strategy, frozen=True):
 
     name: Literal["downpour"] = "downpour"
     intent: ClassVar[Intent] = UNEQUAL
+    round_vectors: ClassVar[int] = 4
     gates: ClassVar[frozenset[Mode]] = frozenset({"ssp", "asp"})
     descends: ClassVar[Literal["worker", "server"]] = "server"
     pulls_every_round: ClassVar[bool] = False

@@ -24,6 +24,7 @@ class DynSgd(Strategy, frozen=True):
 
     name: Literal["dynsgd"] = "dynsgd"
     intent: ClassVar[Intent] = STALENESS
+    round_vectors: ClassVar[int] = 4
     gates: ClassVar[frozenset[Mode]] = frozenset({"ssp", "asp"})
     hogwild: ClassVar[Hogwild | None] = "steps"
     recurrence: ClassVar[Recurrence] = "windows"

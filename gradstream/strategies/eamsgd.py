@@ -23,6 +23,7 @@ class Eamsgd(Strategy, frozen=True):
 
     name: Literal["eamsgd"] = "eamsgd"
     intent: ClassVar[Intent] = FEW_MESSAGES
+    round_vectors: ClassVar[int] = 7
     pulls_every_round: ClassVar[bool] = False
     responds: ClassVar[bool] = True
     pushes: ClassVar[Literal["direction", "parameters"]] = "parameters"

@@ -23,6 +23,7 @@ class Easgd(Strategy, frozen=True):
 
     name: Literal["easgd"] = "easgd"
     intent: ClassVar[Intent] = FEW_MESSAGES
+    round_vectors: ClassVar[int] = 5
     pulls_every_round: ClassVar[bool] = False
     responds: ClassVar[bool] = True
     pushes: ClassVar[Literal["direction", "parameters"]] = "parameters"

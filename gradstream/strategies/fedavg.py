@@ -25,6 +25,7 @@ class FedAvg(Strategy, frozen=True):
 
     name: Literal["fedavg"] = "fedavg"
     intent: ClassVar[Intent] = UNEQUAL_DATA
+    round_vectors: ClassVar[int] = 2
     gates: ClassVar[frozenset[Mode]] = frozenset({"bsp"})
     gate: ClassVar[Gate] = Gate(mode="bsp")
     hogwild: ClassVar[Hogwild | None] = "steps"

@@ -23,6 +23,7 @@ class FedProx(Strategy, frozen=True):
 
     name: Literal["fedprox"] = "fedprox"
     intent: ClassVar[Intent] = UNEQUAL_DATA
+    round_vectors: ClassVar[int] = 6
     gates: ClassVar[frozenset[Mode]] = frozenset({"bsp"})
     gate: ClassVar[Gate] = Gate(mode="bsp")
     epochs: Count = Field(1, ge=1, description="Passes of a worker over its own examples per round (E)")

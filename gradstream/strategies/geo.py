@@ -26,6 +26,7 @@ class Geo(Strategy, frozen=True):
 
     name: Literal["geo"] = "geo"
     intent: ClassVar[Intent] = FEW_MESSAGES
+    round_vectors: ClassVar[int] = 7
     gates: ClassVar[frozenset[Mode]] = frozenset({"bsp", "asp"})
     reads_left: ClassVar[bool] = True
     pulls_every_round: ClassVar[bool] = False

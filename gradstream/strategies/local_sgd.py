@@ -26,6 +26,7 @@ class LocalSgd(Strategy, frozen=True):
 
     name: Literal["local_sgd"] = "local_sgd"
     intent: ClassVar[Intent] = FEW_MESSAGES
+    round_vectors: ClassVar[int] = 3
     gates: ClassVar[frozenset[Mode]] = frozenset({"bsp"})
     gate: ClassVar[Gate] = Gate(mode="bsp")
     hogwild: ClassVar[Hogwild | None] = "steps"

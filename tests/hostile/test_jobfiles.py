@@ -28,8 +28,8 @@ from backend.nodes import orders, repository
 from backend.nodes.schemas import Register, ReportedGpu
 from backend.overview import service as overview
 from backend.platform import Platform
-from backend.scheduler import plan
 from backend.scheduler.placing.waiting_line import WaitingLine
+from backend.scheduler.planning import plan
 from backend.scheduler.schemas import PlanJob
 from backend.scheduler.situation import load
 from backend.submission import service as submission

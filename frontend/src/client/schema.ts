@@ -5580,6 +5580,21 @@ export interface components {
              */
             whole_parameters?: number | null;
             /**
+             * Blocks
+             * @description Parameters of each block, in their order; null: not known, or the model names none
+             */
+            blocks?: number[] | null;
+            /**
+             * Block Output
+             * @description Bytes of the largest output of a block, of one example; null: not known
+             */
+            block_output?: number | null;
+            /**
+             * Activations
+             * @description Bytes that forward keeps for backward, of one example, in float32 and without recompute; null: not known
+             */
+            activations?: number | null;
+            /**
              * Tables
              * @description Its embedding tables; null: not measured
              */
@@ -5696,7 +5711,8 @@ export interface components {
         };
         /**
          * Memory
-         * @description Vectors as long as the model. Activations, mini-batches and some 300 MB of PyTorch for each process come on top.
+         * @description Vectors as long as the model, and activations where they are known. Mini-batches and some 300 MB of PyTorch for each process
+         *     come on top.
          */
         Memory: {
             /**
@@ -5726,6 +5742,11 @@ export interface components {
             server: number;
             /** Evaluator */
             evaluator: number;
+            /**
+             * Activations
+             * @description Bytes of activations in each process of a worker, which no other figure here contains; null: not known
+             */
+            activations: number | null;
         };
         /**
          * MetricBatch
@@ -6091,10 +6112,13 @@ export interface components {
             role: ("server" | "worker" | "peers" | "evaluator") | null;
             /**
              * Needed
-             * @description Bytes of all processes planned there
+             * @description Bytes of all processes planned there, with their activations where they are known
              */
             needed: number;
-            /** Total */
+            /**
+             * Total
+             * @description Bytes of the machine; or of the part of the GPU that these processes have
+             */
             total: number;
         };
         /** NodeProcess */
@@ -6374,6 +6398,8 @@ export interface components {
             nodes: components["schemas"]["NodeMemory"][];
             /** @description Its embedding tables; null: the platform knows of none */
             tables: components["schemas"]["PlannedTables"] | null;
+            /** @description null: as far as is known, all of it fits into memory as it is */
+            proposal: components["schemas"]["PlannedChange"] | null;
             /**
              * Warnings
              * @description Limits that the job file exceeds, with remedies; and processes that do not fit
@@ -6422,6 +6448,26 @@ export interface components {
             user?: string | null;
             /** Password */
             password?: string | null;
+        };
+        /**
+         * PlannedChange
+         * @description The smallest change of the job file with which every process fits into memory.
+         */
+        PlannedChange: {
+            /**
+             * Lines
+             * @description Lines for the job file, each with a whole key at its top; empty: no change that the platform knows fits
+             * @example [
+             *       "roles: {worker: {count: 1, group: {stages: 4}}}",
+             *       "accumulate: 16"
+             *     ]
+             */
+            lines: string[];
+            /**
+             * Message
+             * @description The effect of the change, or the largest part that does not fit
+             */
+            message: string;
         };
         /** PlannedProcess */
         PlannedProcess: {

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gradstream.advise.group.activations import stage_parameters
 from gradstream.api.plan import MeasuredSize, Size
 from gradstream.spec.roles import WorkerGroup
 
@@ -44,11 +45,11 @@ class GradientMemory:
 def gradient_memory(group: WorkerGroup, size: Size, accumulate: int) -> GradientMemory:
     """Return that of a worker that is such a group; one process is a group of one. `accumulate`: micro-batches of each process."""
     largest = _largest(size)
+    computed = stage_parameters(size, group.stages)
     if group.fsdp > 1 and group.tensor == 1:
-        computed = 1 / group.stages
         factor = _BETWEEN_FORWARDS if group.stages > 1 else 1
         return GradientMemory(group.replicate, factor * min(computed, _HOLES * largest), computed)
-    shared, own = group.replicate, 1 / group.stages
+    shared, own = group.replicate, computed
     if group.tensor > 1:
         whole = _whole(size)
         own *= (1 - whole) / group.tensor + whole

@@ -38,6 +38,10 @@ def show_plan(client: Client, given: GivenJob, overrides: list[str] | None, *, m
         talk(f"warning: {warning.pointer}: {warning.message}", "yellow")
     for note in plan.notes:
         talk(f"note: {note.pointer}: {note.message}")
+    if plan.proposal:
+        talk(plan.proposal.message, "yellow")
+        for line in plan.proposal.lines:
+            print(line)
 
 
 def _size(spec: JobSpec, folder: Path) -> dict[str, Any]:
@@ -49,6 +53,7 @@ def _size(spec: JobSpec, folder: Path) -> dict[str, Any]:
         measured = measured_here(spec, folder)
     known = {"parameters": measured.parameters, "step": measured.step, "epoch_samples": measured.epoch_samples(spec)}
     known |= {"largest_parameter": measured.largest or None, "whole_parameters": measured.whole}
+    known |= measured.layer_sizes(spec)
     return {**known, "tables": [size.model_dump() for size in measured.table_sizes]}
 
 
@@ -98,8 +103,10 @@ def _of_size(plan: Plan, spec: JobSpec) -> Iterator[tuple[str, str]]:
     )
     machine = "" if memory.machine is None else f", {size(memory.machine)} of its group on each other machine"
     vectors = f"{size(memory.worker)} of a worker{peer}{machine}{beside}"
-    yield "memory", f"{vectors}, for vectors alone: activations, data and PyTorch come on top"
+    kept = "activations, data" if memory.activations is None else f"{size(memory.activations)} of activations in each process, data"
+    yield "memory", f"{vectors}, for vectors alone: {kept} and PyTorch come on top"
+    counted = "vectors" if memory.activations is None else "vectors and activations"
     for each in plan.nodes:
         if each.gpu is not None:
             taken = f"{size(each.needed)} of {size(each.total)}"
-            yield f"GPU {each.gpu} of {each.node}", f"{taken}, for vectors of a {each.role} alone"
+            yield f"GPU {each.gpu} of {each.node}", f"{taken}, for {counted} of a {each.role} alone"

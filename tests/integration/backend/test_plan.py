@@ -111,6 +111,24 @@ def test_a_size_that_is_given_counts(api: httpx.Client, two: tuple[Agent, Agent]
     assert "node-1, which has 1.1 GB" in large["warnings"][0]["message"]
 
 
+def test_a_job_that_does_not_fit_gets_lines_with_which_it_does(api: httpx.Client, anonymous: httpx.Client, join_token: str) -> None:
+    """Each GPU, and the host, has 1 GiB."""
+    Agent(anonymous, join_token, "gpus", slots=2, gpus=4)
+    size = {"parameters": 20_000_000, "blocks": [2_000_000] * 10, "block_output": 10_000, "activations": 40_000_000}
+    roles = {"server": {"count": 1}, "worker": {"count": 1, "device": "cuda"}}
+    given = {"roles": roles, "strategy": {"name": "async"}, "batch_size": 32}
+    found = plan(api, size=size, **given)
+    assert "Vectors and activations take 1.5 GB of GPU 0 of gpus" in found["warnings"][0]["message"]
+    assert found["memory"]["activations"] == 32 * 40_000_000
+    assert found["proposal"]["lines"] == ["accumulate: 2"]
+    assert "GPU 0 of gpus, with 0.9 GB of 1.1 GB" in found["proposal"]["message"]
+    again = plan(api, size=size, accumulate=2, **given)
+    assert (again["proposal"], again["warnings"]) == (None, [])
+    never = plan(api, size={"parameters": 10**9}, **given)["proposal"]
+    assert never["lines"] == []
+    assert "The largest part is server-0, with 16.0 GB of gpus." in never["message"]
+
+
 def test_what_a_shard_takes_of_its_gpu_is_counted(api: httpx.Client, anonymous: httpx.Client, join_token: str) -> None:
     Agent(anonymous, join_token, "gpus", slots=2, gpus=1)
     roles = {"server": {"count": 1, "device": "cuda"}, "worker": {"count": 2, "device": "cpu"}}
@@ -130,7 +148,7 @@ def test_what_a_shard_takes_of_its_gpu_is_counted(api: httpx.Client, anonymous: 
     warnings = plan(api, size={"parameters": 10**8}, roles=trained)["warnings"]
     [warning] = [each for each in warnings if "GPU" in each["message"]]
     assert warning["pointer"] == "/roles/worker/device"
-    assert "1.2 GB of GPU 0 of gpus, which has 1.1 GB" in warning["message"]
+    assert "2.4 GB of GPU 0 of gpus, which has 1.1 GB for them" in warning["message"]
 
 
 def test_an_earlier_job_of_the_same_workload_tells_the_size(

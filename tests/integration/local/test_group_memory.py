@@ -35,20 +35,21 @@ BESIDE = 20 / MEGABYTES
     ids=str,
 )
 def test_processes_of_a_group_have_to_themselves_what_a_plan_says(group: dict[str, int], whole: int) -> None:
-    """Within a fourth. The benchmark pulls no center, so the lead has one vector less than in a job. With fsdp and tensor it sends
-    nothing either: there the gradient is shared, and a lead has less than a plan says."""
+    """Within a fourth. The benchmark runs no rounds and pulls no center, so the lead has so many vectors less than in a job.
+    With fsdp and tensor it sends nothing either: there the gradient is shared, and a lead has less than a plan says."""
     given = argparse.Namespace(megabytes=MEGABYTES, rounds=4, peers=PEERS, whole=whole, optimizer=json.dumps(MOMENTUM))
     found = group_memory.measured(given, group)
     width = group_memory.width_of(MEGABYTES)
     parameters = group_memory.BLOCKS * width**2
     sizes: dict[str, Any] = {"largest_parameter": width**2, "whole_parameters": whole * width**2}
-    said = memory(group_memory.job(width, group, PEERS, whole, MOMENTUM), MeasuredSize(parameters=parameters, **sizes))
+    spec = group_memory.job(width, group, PEERS, whole, MOMENTUM)
+    said = memory(spec, MeasuredSize(parameters=parameters, **sizes))
     assert said.lead is not None
     assert said.peer is not None
     vector = 4 * parameters
     compared = {"peer": said.peer / vector}
     if "fsdp" not in group and "tensor" not in group:
-        compared["lead"] = said.lead / vector - 1
+        compared["lead"] = said.lead / vector - 1 - spec.strategy.round_vectors
     assert found["lead"] < 1.25 * said.lead / vector + BESIDE
     for name, planned in compared.items():
         assert 0.75 * planned < found[name] < 1.25 * planned + BESIDE, (name, planned, found)

@@ -14,6 +14,7 @@ from gradstream.advise.forecast import memory
 from gradstream.api.plan import Size
 from gradstream.local.training.trainer import Trainer
 from gradstream.spec import JobSpec
+from gradstream.strategies import STRATEGIES
 
 CODE = """\
 import re
@@ -75,6 +76,28 @@ class Peaks:
                 name, peak = re.search(r"Name:\t(.*)", status), re.search(r"VmHWM:\s+(\d+)", status)
                 if name and peak and name[1].startswith("gs "):
                     self.by_name[name[1]] = max(self.by_name.get(name[1], 0), 1024 * int(peak[1]))
+
+
+@pytest.mark.more
+@pytest.mark.parametrize("strategy", ["local_sgd", "adag", "diloco", "downpour", "easgd", "fedprox", "geo"])
+def test_vectors_that_a_round_makes_are_what_a_plan_says(tmp_path: Path, strategy: str) -> None:
+    """At most, and nearly: of a worker of each kind."""
+    (tmp_path / "deep.py").write_text(CODE)
+    spec = JobSpec.model_validate(
+        {
+            "name": "deep",
+            "workload": {"entrypoint": "deep:Deep", "args": {"folder": str(tmp_path)}},
+            "strategy": {"name": strategy, "lr": 0.01} | ({"window": 2} if "window" in STRATEGIES[strategy].model_fields else {}),
+            "stop": {"epochs": 3},
+            "roles": {"server": {"count": 1}, "worker": {"count": 1, "device": "cpu"}},
+            "batch_size": 4,
+        }
+    )
+    with Trainer(spec, tmp_path, tmp_path / "out", io.StringIO()) as trainer, Peaks() as peaks:
+        assert trainer.run()["status"] == "succeeded"
+    said = memory(spec, Size(parameters=PARAMETERS)).worker
+    taken = peaks.by_name["gs worker-0"] - 1024 * int((tmp_path / "gs worker-0").read_text())
+    assert 0.7 * said < taken < 1.1 * said + BESIDE
 
 
 @pytest.mark.more

@@ -89,11 +89,12 @@ def test_memory_grows_with_what_is_kept() -> None:
 
     worker, server = bytes_of("async")
     assert bytes_of("async", optimizer={"name": "adam"}) == (worker, server + 2 * 2), "the server descends; checkpoints copy"
-    assert bytes_of("adag", optimizer={"name": "adam"}) == (worker + 2, server), "the workers do"
+    assert bytes_of("diloco") == (worker + 2, server + 1), "what a round began with and what it pushes; the servers' momentum"
+    assert bytes_of("adag", optimizer={"name": "adam"}) == (worker + 3 + 2, server), "the workers do"
     assert bytes_of("dc_asgd") == (worker, server - 1 + 2 * 4), "what each worker pulled, instead of one for a sample"
     threads = {"worker": {"count": 4, "hogwild": 3}}
     assert bytes_of("async", roles=threads) == (worker + 2, server), "each thread has gradients of its own"
-    assert bytes_of("adag", roles=threads, optimizer={"name": "adam"}) == (worker + 2 + 2 * 3, server), "and an optimizer"
+    assert bytes_of("adag", roles=threads, optimizer={"name": "adam"}) == (worker + 3 + 2 + 2 * 3, server), "and an optimizer"
     for group, vectors in ((3, 4), ({"tensor": 3}, 3)):
         in_groups = {"worker": {"count": 4, "group": group}}
         assert bytes_of("async", roles=in_groups) == (worker + vectors, server), "gradients of the other peers"
@@ -134,8 +135,8 @@ def test_tensor_leaves_gradients_of_whole_parameters_in_each_process(whole: int 
     """Where it is not known what is split, the most counts."""
     found = in_group({"tensor": 4}, MeasuredSize(parameters=1000, whole_parameters=whole))
     assert found.peer == each
-    assert found.lead == each + (2 + 2) * 4000, "with what travels, and the optimizer"
-    assert found.worker == 4000 * (1 + 2 + 2 + 1) + 4 * each, "theta, what travels, the optimizer, and one vector that they share"
+    assert found.lead == each + (2 + 3 + 2) * 4000, "with what travels, what a round makes, and the optimizer"
+    assert found.worker == 4000 * (1 + 2 + 3 + 2 + 1) + 4 * each, "and with theta, and one vector that they share"
 
 
 @pytest.mark.parametrize(
@@ -218,8 +219,57 @@ def test_a_worker_on_a_gpu_keeps_on_the_host_what_travels() -> None:
         worker_on_gpu(spec, size)
         for spec in (job({"name": "adag"}), job({"name": "adag"}, optimizer={"name": "adam"}, codec={"name": "int8"}))
     )
-    assert (plain.gpu, plain.host) == (3 * 4096, 2 * 4096)
-    assert (heavy.gpu, heavy.host) == (5 * 4096, 3 * 4096)
+    assert (plain.gpu, plain.host) == ((3 + 3) * 4096, 2 * 4096), "a round of adag makes three"
+    assert (heavy.gpu, heavy.host) == ((5 + 3) * 4096, 3 * 4096)
+
+
+@pytest.mark.parametrize(
+    ("group", "gpu", "host"),
+    [
+        ({"replicate": 2}, 1 + 1 + 1, 1 + 1 + 1),
+        ({"fsdp": 4}, 1 + 0.08, 1 + 1 + 4 * 0.08),
+        ({"stages": 4}, 0.25 + 0.25 + 0.08, 1 + 1),
+        ({"fsdp": 2, "stages": 4}, 0.25 + 2 * 0.08, 1 + 1 + 8 * 2 * 0.08),
+        ({"tensor": 4}, 1 + 0.25, 1 + 1),
+    ],
+    ids=str,
+)
+def test_a_process_of_a_group_has_the_parameters_that_it_computes_with_on_its_gpu(
+    group: dict[str, int], gpu: float, host: float
+) -> None:
+    """Gradients beside them; theta and the sums of gradients are on the host, and copies of buckets on their way."""
+    size = MeasuredSize(parameters=1000, largest_parameter=10, whole_parameters=0)
+    accumulate = 4 if "stages" in group else 1
+    spec = job({"name": "sync"}, roles={"worker": {"count": 1, "device": "cuda", "group": group}}, accumulate=accumulate)
+    found = worker_on_gpu(spec, size)
+    assert (found.gpu, found.host) == (pytest.approx(4000 * gpu), pytest.approx(4000 * (host + 2))), "and what travels"
+
+
+def test_a_stage_has_what_stands_outside_of_the_blocks_and_its_own_blocks() -> None:
+    size = MeasuredSize(parameters=1000, largest_parameter=1, blocks=(100, 100, 300, 100))
+    spec = job({"name": "sync"}, roles={"worker": {"count": 1, "device": "cuda", "group": {"stages": 2}}}, accumulate=2)
+    parameters = 400 + 500
+    assert worker_on_gpu(spec, size).gpu == 4 * (2 * parameters + 8), "and their gradients, with holes"
+    assert worker_on_gpu(spec, Size(parameters=1000)).gpu == pytest.approx(4 * (2 * 500 + 500), abs=1), "half each, if not known"
+
+
+@pytest.mark.parametrize(
+    ("more", "kept"),
+    [
+        ({}, 32 * 1000),
+        ({"accumulate": 4}, 8 * 1000),
+        ({"precision": "bf16"}, 32 * 500),
+        ({"recompute": "blocks"}, 32 * (4 * 20 + 250)),
+        ({"roles": {"worker": {"group": {"fsdp": 2}}}}, 16 * 1000),
+        ({"roles": {"worker": {"group": {"stages": 2}}}, "accumulate": 8}, 4 * 2 * 500),
+        ({"roles": {"worker": {"group": {"stages": 2}}}, "accumulate": 8, "recompute": "blocks"}, 4 * 2 * (2 * 20 + 250)),
+    ],
+    ids=str,
+)
+def test_activations_are_those_of_the_examples_that_a_process_has_at_a_time(more: dict[str, Any], kept: int) -> None:
+    size = MeasuredSize(parameters=1000, blocks=(250,) * 4, block_output=20, activations=1000)
+    assert memory(job({"name": "sync"}, batch_size=32, **more), size).activations == kept
+    assert memory(job({"name": "sync"}), Size(parameters=1000)).activations is None
 
 
 def test_with_nccl_a_worker_has_the_whole_shard_on_its_gpu() -> None:

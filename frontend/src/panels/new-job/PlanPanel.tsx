@@ -1,7 +1,7 @@
 import { Anchor, Text } from "@mantine/core"
 import type { ReactNode } from "react"
 import { Link } from "react-router"
-import type { Plan, PlannedTable, PlannedTables } from "@/client"
+import type { Plan, PlannedChange, PlannedTable, PlannedTables } from "@/client"
 import { Panel } from "@/components/page/Panel"
 import type { NewJob } from "@/hooks/new-job/useNewJob"
 import { counted, formatBytes, formatCount, formatMoments, formatNumber, formatPercent } from "@/lib/format"
@@ -29,6 +29,7 @@ export function PlanPanel({ job }: { job: NewJob }) {
             <Fact term="Shards" {...shardsOf(plan)} />
             <Fact term="Staleness" value={`${formatNumber(plan.staleness.mean)} on average`} note={plan.staleness.reason} />
             <OfSize plan={plan} />
+            {plan.proposal && <Fact term="Fits with" {...changeOf(plan.proposal)} />}
             {plan.tables && <OfTables tables={plan.tables} />}
           </dl>
           <SizeEntry known={plan.size} given={job.size} onSize={job.setSize} />
@@ -67,10 +68,14 @@ function OfSize({ plan: { size, traffic, local_share: share, memory, nodes, shar
       <Fact
         term="Memory"
         value={`${formatBytes(memory.worker)} of a worker${memory.peer === null ? "" : ` in all its processes, ${formatBytes(memory.peer)} of each peer alone`}${memory.machine === null ? "" : `, ${formatBytes(memory.machine)} of its group on each other machine`}${shards.count === 0 ? " with its shard" : `, ${formatBytes(memory.server / shards.count)} of a shard`}`}
-        note={`Vectors only; activations, data and PyTorch need more. ${memoryOf(nodes)}`}
+        note={`${memory.activations === null ? "Vectors only; activations" : `Vectors only; ${formatBytes(memory.activations)} of activations in each process`}, data and PyTorch need more. ${memoryOf(nodes)}`}
       />
     </>
   )
+}
+
+function changeOf({ lines, message }: PlannedChange): { value: ReactNode; note: string } {
+  return { value: lines.length === 0 ? "no change that is known" : <pre className={classes.lines}>{lines.join("\n")}</pre>, note: message }
 }
 
 function shardsOf({ shards: { count, sure, message } }: Plan): { value: string; note: string } {
@@ -107,7 +112,7 @@ function rhythm(pushes: number | null): string {
   return pushes === 1 ? "; one of each for every mini-batch" : `; a push every ${formatNumber(1 / pushes)} mini-batches`
 }
 
-function Fact({ term, value, note }: { term: string; value: string; note: ReactNode }) {
+function Fact({ term, value, note }: { term: string; value: ReactNode; note: ReactNode }) {
   return (
     <div>
       <dt>{term}</dt>

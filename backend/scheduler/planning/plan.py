@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from uuid import UUID
+from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
@@ -19,29 +19,29 @@ from backend.jobs import service as jobs
 from backend.jobs.models import JobRow
 from backend.jobs.warnings import notes_on, warnings_of, warnings_of_code
 from backend.nodes import service as nodes
-from backend.scheduler import situation, table_plan
+from backend.scheduler import situation
 from backend.scheduler.placing import queue
 from backend.scheduler.placing.line import QueueLine, Waits
-from backend.scheduler.placing.machines import Machine
 from backend.scheduler.placing.placement import Place, collective_of, place
+from backend.scheduler.planning import table_plan
+from backend.scheduler.planning.fitting import Fitting
+from backend.scheduler.planning.machine_memory import machines_of, memory_of, too_little_memory, warnings_on_machines
 from backend.scheduler.schemas import PlanJob
 from gradstream.advise import forecast
 from gradstream.advise.forecast import ITEM
-from gradstream.advise.machines import codec_that_adds_bytes, too_many_threads
-from gradstream.api.jobs import JobWarning
 from gradstream.api.plan import (
     CodeState,
     MeasuredSize,
     NodeMemory,
     Plan,
+    PlannedChange,
     PlannedProcess,
     PlannedShards,
     PlannedStart,
-    Size,
     SizeFrom,
 )
 from gradstream.api.statuses import JobStatus
-from gradstream.process.order import Role, label
+from gradstream.process.order import label
 from gradstream.spec import JobSpec, shard_count
 from gradstream.workload_source import CodeFindings
 
@@ -49,42 +49,98 @@ _NAMED = 3
 """Machines that the sentence about the start names; more are counted, as the list of processes names each."""
 
 
+@dataclass(frozen=True, slots=True)
+class _PlacedJob:
+    """A job as it would be placed."""
+
+    spec: JobSpec
+    """With all that `auto` leaves to the platform."""
+    turn: tuple[Place, ...] | Waits
+    places: tuple[Place, ...]
+    shards: PlannedShards
+    nodes: list[NodeMemory]
+
+
+class _Planner:
+    """Looks at jobs on the machines as they are now."""
+
+    def __init__(self, session: Session, body: PlanJob, size: SizeFrom | None) -> None:
+        self._session, self._body, self._size = session, body, size
+        self._free = queue.free_machines(session)
+        self.ahead = [_needs(session, job) for job in job_rows.live(session) if _is_ahead(job.status, job.priority, body.spec)]
+        self.machines = machines_of(nodes.all_nodes(session))
+
+    def look(self, given: JobSpec) -> _PlacedJob:
+        known = self._size.size if self._size else None
+        whole = given, queue.shard_takes(self._session, given, self._body.bundle, known)
+        shards = _shards(self._session, given, self._size, self._places(whole, self._turn(whole)))
+        spec = given.with_shards(shards.count)
+        needs = spec, queue.shard_takes(self._session, spec, self._body.bundle, known)
+        turn = self._turn(needs)
+        places = self._places(needs, turn)
+        if spec.roles.serverless:
+            spec = spec.with_collective(collective_of(spec, places))
+            shards = shards.model_copy(update={"message": _holders(spec, places)})
+        return _PlacedJob(spec, turn, places, shards, memory_of(spec, known, places, self.machines) if known else [])
+
+    def propose(self, look: _PlacedJob) -> PlannedChange | None:
+        """Return None if all of it fits, as far as is known."""
+        if self._size is None or _fits(look):
+            return None
+        fitting = Fitting(self._body.spec, self._size.size, look.shards.count, look.places, self._free, self.machines)
+        return fitting.propose(lambda spec: _fits(self.look(spec)))
+
+    def _turn(self, needs: Needs) -> tuple[Place, ...] | Waits:
+        line = QueueLine(self._free)
+        for other in self.ahead:
+            line.next(*other)
+        return line.next(*needs)
+
+    def _places(self, needs: Needs, turn: tuple[Place, ...] | Waits) -> tuple[Place, ...]:
+        """Return the places of a job; of one that waits, if nothing else ran; none, if it does not fit."""
+        if not isinstance(turn, Waits):
+            return turn
+        if not turn.shortage.passes_by_itself:
+            return ()
+        spec, takes = needs
+        found = place(spec, [machine.emptied for machine in self._free], takes)
+        return found if isinstance(found, tuple) else ()
+
+
 def plan(session: Session, files: FileStore, body: PlanJob) -> Plan:
     """Raises: InvalidJob: `submitJob` would refuse the bundle, or its code."""
     code, found = _code(session, files, body)
     size = _size(session, body)
-    machines = queue.free_machines(session)
-    first = [_needs(session, job) for job in job_rows.live(session) if _is_ahead(job.status, job.priority, body.spec)]
     known = size.size if size else None
-    whole = (body.spec, queue.shard_takes(session, body.spec, body.bundle, known))
-    shards = _shards(session, body.spec, size, _places(QueueLine(machines), first, whole, machines))
-    spec = body.spec.with_shards(shards.count)
-    needs = (spec, queue.shard_takes(session, spec, body.bundle, known))
-    turn = _turn(QueueLine(machines), first, needs)
-    places = turn if not isinstance(turn, Waits) else _if_alone(needs, machines, turn)
-    if spec.roles.serverless:
-        spec = spec.with_collective(collective_of(spec, places))
-        shards = shards.model_copy(update={"message": _holders(spec, places)})
-    nodes = _nodes(session, spec, known, places) if known else []
+    planner = _Planner(session, body, size)
+    look = planner.look(body.spec)
+    memory = forecast.memory(look.spec, known) if known else None
+    counted = memory is not None and memory.activations is not None
+    server_memory = table_plan.memory_of_servers(look.nodes, look.places)
     return Plan(
         code=code,
-        start=_start(turn, places, len(first)),
-        shards=shards,
-        staleness=forecast.staleness(spec),
+        start=_start(look.turn, look.places, len(planner.ahead)),
+        shards=look.shards,
+        staleness=forecast.staleness(look.spec),
         size=size,
-        traffic=known and forecast.traffic(spec, known),
-        local_share=_local_share(spec, places),
-        memory=known and forecast.memory(spec, known),
-        nodes=nodes,
-        tables=table_plan.plan_tables(session, files, spec, body.size or size, table_plan.memory_of_servers(nodes, places)),
+        traffic=known and forecast.traffic(look.spec, known),
+        local_share=_local_share(look.spec, look.places),
+        memory=memory,
+        nodes=look.nodes,
+        tables=table_plan.plan_tables(session, files, look.spec, body.size or size, server_memory),
+        proposal=planner.propose(look),
         warnings=[
             *warnings_of(body.spec),
             *warnings_of_code(found),
-            *_too_little(nodes),
-            *_on_machines(session, spec, known, places),
+            *too_little_memory(look.nodes, with_activations=counted),
+            *warnings_on_machines(look.spec, known, look.places, planner.machines),
         ],
         notes=notes_on(body.spec),
     )
+
+
+def _fits(look: _PlacedJob) -> bool:
+    return all(each.needed <= each.total for each in look.nodes)
 
 
 def _code(session: Session, files: FileStore, body: PlanJob) -> tuple[CodeState, CodeFindings]:
@@ -114,26 +170,6 @@ def _size(session: Session, body: PlanJob) -> SizeFrom | None:
         return SizeFrom(source="given", job=None, message="As entered.", size=body.size)
     found = earlier.measured(session, body.spec, body.bundle)
     return SizeFrom(source="job", job=found.job, message=found.message, size=found.size) if found else None
-
-
-def _turn(line: QueueLine, first: Sequence[Needs], needs: Needs) -> tuple[Place, ...] | Waits:
-    for other in first:
-        line.next(*other)
-    return line.next(*needs)
-
-
-def _places(line: QueueLine, first: Sequence[Needs], needs: Needs, machines: Sequence[Machine]) -> tuple[Place, ...]:
-    turn = _turn(line, first, needs)
-    return _if_alone(needs, machines, turn) if isinstance(turn, Waits) else turn
-
-
-def _if_alone(needs: Needs, machines: Sequence[Machine], turn: Waits) -> tuple[Place, ...]:
-    """Return the places of a job that waits, if nothing else ran; none, if it does not fit."""
-    if not turn.shortage.passes_by_itself:
-        return ()
-    spec, takes = needs
-    found = place(spec, [machine.emptied for machine in machines], takes)
-    return found if isinstance(found, tuple) else ()
 
 
 def _start(turn: tuple[Place, ...] | Waits, places: Sequence[Place], ahead: int) -> PlannedStart:
@@ -201,67 +237,3 @@ def _local_share(spec: JobSpec, places: Sequence[Place]) -> float | None:
     workers = [each.node_id for each in places if each.role == "worker"]
     pairs = len(servers) * len(workers)
     return sum(server == worker for server in servers for worker in workers) / pairs if pairs else None
-
-
-def _nodes(session: Session, spec: JobSpec, size: Size, places: Sequence[Place]) -> list[NodeMemory]:
-    """Each machine that would be used, and each GPU with its processes."""
-    memory = forecast.memory(spec, size)
-    of = {
-        "worker": memory.worker,
-        "peers": memory.machine or 0,
-        "server": memory.server // max(1, spec.roles.server.shards),
-        "evaluator": memory.evaluator,
-    }
-    rows = {node.id: node for node in nodes.all_nodes(session)}
-    needed: Counter[UUID] = Counter()
-    on_gpus = dict[tuple[UUID, int, Role], int]()
-    for each in places:
-        if not each.gpus:
-            needed[each.node_id] += of[each.role]
-            continue
-        takes = (forecast.shard_on_gpu if each.role == "server" else forecast.worker_on_gpu)(spec, size)
-        needed[each.node_id] += takes.host
-        for gpu in each.gpus:
-            key = each.node_id, gpu, each.role
-            on_gpus[key] = on_gpus.get(key, 0) + takes.gpu
-    hosts = [
-        NodeMemory(node=rows[id].name, gpu=None, role=None, needed=count, total=rows[id].memory) for id, count in needed.items()
-    ]
-    devices = [
-        NodeMemory(
-            node=rows[id].name,
-            gpu=gpu,
-            role=role,
-            needed=count,
-            total=next(each["memory"] for each in rows[id].gpus if each["index"] == gpu),
-        )
-        for (id, gpu, role), count in on_gpus.items()
-    ]
-    return sorted([*hosts, *devices], key=lambda each: (each.node, -1 if each.gpu is None else each.gpu))
-
-
-def _on_machines(session: Session, spec: JobSpec, size: Size | None, places: Sequence[Place]) -> list[JobWarning]:
-    workers = Counter(each.node_id for each in places if each.role in ("worker", "peers") and not each.gpus)
-    found = [
-        warning
-        for row in nodes.all_nodes(session)
-        if row.id in workers
-        for warning in too_many_threads(spec, row.name, workers[row.id], row.cpus)
-    ]
-    found += codec_that_adds_bytes(spec, size.parameters) if size else []
-    return [JobWarning(pointer=each.pointer, message=each.text) for each in found]
-
-
-def _too_little(nodes: Sequence[NodeMemory]) -> list[JobWarning]:
-    return [_warning(each) for each in nodes if each.needed > each.total]
-
-
-def _warning(each: NodeMemory) -> JobWarning:
-    if each.gpu is None:
-        where, pointer, remedy = each.node, "/roles/worker/count", "Use fewer workers per machine, or a smaller model."
-    else:
-        where, pointer = f"GPU {each.gpu} of {each.node}", f"/roles/{each.role}/device"
-        more = "more shards" if each.role == "server" else "a smaller model"
-        remedy = f"Use {more}, or set roles.{each.role}.device: cpu."
-    amounts = f"{each.needed / 1e9:.1f} GB of {where}, which has {each.total / 1e9:.1f} GB"
-    return JobWarning(pointer=pointer, message=f"Vectors alone take {amounts}. {remedy}")

@@ -1,0 +1,1 @@
+"""Plans of jobs before they are submitted."""

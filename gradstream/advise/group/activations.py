@@ -1,0 +1,63 @@
+"""The activations that forward keeps for backward in a worker's process. Pure, and without torch.
+
+With e examples at a time, a bytes of activations of one, l the share of the largest stage and m its micro-batches:
+
+    one process          e a
+    stages s             e a l min(s, m)                         a stage has so many micro-batches at once
+    recompute: blocks    e (b n + a k)                           inputs of n blocks of b bytes, and the inside of one, its share k
+    bf16, fp16           half of it
+
+`fsdp` and `replicate` leave fewer examples to each process. No formula has the savings of `tensor`.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+from gradstream.api.plan import MeasuredSize, Size
+from gradstream.errors import InvalidWorkload
+from gradstream.group.stages.bounds import stage_bounds
+from gradstream.spec import JobSpec
+
+
+def activations(spec: JobSpec, size: Size) -> int | None:
+    """Return the bytes of the process that keeps most of them; None: they are not known."""
+    if not isinstance(size, MeasuredSize) or size.activations is None:
+        return None
+    stages = spec.roles.worker.group.stages
+    part = stage_share(size, stages)
+    kept = part * (size.activations if spec.recompute == "none" else _recomputed(size, part))
+    alive = min(stages, spec.accumulate) * spec.roles.worker.hogwild
+    narrow = 1 if spec.precision == "fp32" else 2
+    return math.ceil(spec.at_once * alive * kept / narrow)
+
+
+def _recomputed(size: MeasuredSize, part: float) -> float:
+    """Return the bytes of an example with `recompute: blocks`, if all blocks were in one process; `part`: of them that are."""
+    assert size.activations is not None
+    if not size.blocks or size.block_output is None:
+        return size.activations
+    inside = max(size.blocks) / max(1, sum(size.blocks))
+    return min(size.activations, len(size.blocks) * size.block_output + size.activations * inside / part)
+
+
+def stage_share(size: Size, stages: int) -> float:
+    """Return the share of the largest stage in the blocks; equal shares where no block is known, or there are too few."""
+    blocks = size.blocks if isinstance(size, MeasuredSize) and size.blocks else ()
+    if stages == 1 or not sum(blocks):
+        return 1 / stages
+    try:
+        bounds = stage_bounds(blocks, stages)
+    except InvalidWorkload:
+        return 1 / stages
+    return max(sum(blocks[start:end]) for start, end in pairwise(bounds)) / sum(blocks)
+
+
+def stage_parameters(size: Size, stages: int) -> float:
+    """Return the share of the parameters that the largest stage computes with: those of its blocks, and all outside of blocks."""
+    if stages == 1:
+        return 1.0
+    blocks = sum(size.blocks) if isinstance(size, MeasuredSize) and size.blocks else size.parameters
+    outside = max(0.0, 1 - blocks / size.parameters)
+    return outside + (1 - outside) * stage_share(size, stages)
