@@ -43,6 +43,7 @@ from gradstream.api.plan import (
 from gradstream.api.statuses import JobStatus
 from gradstream.process.order import Role, label
 from gradstream.spec import JobSpec, shard_count
+from gradstream.spec.values import GPU_TICKS
 from gradstream.workload_source import CodeFindings
 
 _NAMED = 3
@@ -205,7 +206,7 @@ def _local_share(spec: JobSpec, places: Sequence[Place]) -> float | None:
 def _nodes(session: Session, spec: JobSpec, size: Size, places: Sequence[Place]) -> list[NodeMemory]:
     """Each machine that would be used, and each GPU with its processes."""
     memory = forecast.memory(spec, size)
-    of = {
+    of: dict[Role, int] = {
         "worker": memory.worker,
         "peers": memory.machine or 0,
         "server": memory.server // max(1, spec.roles.server.shards),
@@ -213,7 +214,7 @@ def _nodes(session: Session, spec: JobSpec, size: Size, places: Sequence[Place])
     }
     rows = {node.id: node for node in nodes.all_nodes(session)}
     needed: Counter[UUID] = Counter()
-    on_gpus = dict[tuple[UUID, int, Role], int]()
+    on_gpus, parts = Counter[tuple[UUID, int, Role]](), Counter[tuple[UUID, int, Role]]()
     for each in places:
         if not each.gpus:
             needed[each.node_id] += of[each.role]
@@ -221,8 +222,8 @@ def _nodes(session: Session, spec: JobSpec, size: Size, places: Sequence[Place])
         takes = (forecast.shard_on_gpu if each.role == "server" else forecast.worker_on_gpu)(spec, size)
         needed[each.node_id] += takes.host
         for gpu in each.gpus:
-            key = each.node_id, gpu, each.role
-            on_gpus[key] = on_gpus.get(key, 0) + takes.gpu
+            on_gpus[each.node_id, gpu, each.role] += takes.gpu
+            parts[each.node_id, gpu, each.role] += GPU_TICKS // each.gpu_share
     hosts = [
         NodeMemory(node=rows[id].name, gpu=None, role=None, needed=count, total=rows[id].memory) for id, count in needed.items()
     ]
@@ -232,7 +233,7 @@ def _nodes(session: Session, spec: JobSpec, size: Size, places: Sequence[Place])
             gpu=gpu,
             role=role,
             needed=count,
-            total=next(each["memory"] for each in rows[id].gpus if each["index"] == gpu),
+            total=next(each["memory"] for each in rows[id].gpus if each["index"] == gpu) * parts[id, gpu, role] // GPU_TICKS,
         )
         for (id, gpu, role), count in on_gpus.items()
     ]
@@ -262,5 +263,5 @@ def _warning(each: NodeMemory) -> JobWarning:
         where, pointer = f"GPU {each.gpu} of {each.node}", f"/roles/{each.role}/device"
         more = "more shards" if each.role == "server" else "a smaller model"
         remedy = f"Use {more}, or set roles.{each.role}.device: cpu."
-    amounts = f"{each.needed / 1e9:.1f} GB of {where}, which has {each.total / 1e9:.1f} GB"
+    amounts = f"{each.needed / 1e9:.1f} GB of {where}, which has {each.total / 1e9:.1f} GB{'' if each.gpu is None else ' for them'}"
     return JobWarning(pointer=pointer, message=f"Vectors alone take {amounts}. {remedy}")

@@ -133,7 +133,7 @@ class NodeMemory(ApiModel):
     gpu: int | None = Field(description="Number of a GPU that processes would use; null: the machine's own memory")
     role: Known[Role] | None = Field(description="Role of the processes that would use the GPU")
     needed: int = Field(description="Bytes of all processes planned there")
-    total: int
+    total: int = Field(description="Bytes that there are; of a GPU, those of the shares that these processes would have")
 
 
 class PlannedTable(ApiModel):

@@ -6093,7 +6093,10 @@ export interface components {
              * @description Bytes of all processes planned there
              */
             needed: number;
-            /** Total */
+            /**
+             * Total
+             * @description Bytes that there are; of a GPU, those of the shares that these processes would have
+             */
             total: number;
         };
         /** NodeProcess */
@@ -7542,11 +7545,16 @@ export interface components {
             optimizer?: (components["schemas"]["Sgd"] | components["schemas"]["Adagrad"] | components["schemas"]["Adam"] | components["schemas"]["AdamW"] | components["schemas"]["Lars"] | components["schemas"]["Lamb"] | components["schemas"]["Muon"]) | null;
             /**
              * Device
-             * @description Device that holds and updates each shard. cuda: a GPU of its own; auto: a GPU that the workers leave free on the server's machine, else the CPU
+             * @description Device that holds and updates each shard. cuda: its share of a GPU, for which the job waits; auto: a share that the workers leave free on the server's machine, else the CPU
              * @default cpu
              * @enum {string}
              */
             device: "cpu" | "cuda" | "auto";
+            /**
+             * Gpu
+             * @description Share of a GPU that each shard takes: 1, or 1/k as for workers. A shard shares the GPU of a worker of its job first, where both fit; default: the share of each worker (roles.worker.gpu)
+             */
+            gpu?: number | null;
         };
         /** SettingImportance */
         SettingImportance: {
