@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 
 from gradstream.process import exits
-from gradstream.process.gpu import check_gpus
+from gradstream.process.gpus.use import check_gpus
 from gradstream.process.order import ProcessOrder
 from gradstream.shard_server.settings import ServerSettings
 from gradstream.wire.gpu.memory import CudaMemory
