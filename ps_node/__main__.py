@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 
 from gradstream.process import exits
-from gradstream.process.gpu import check_gpus
+from gradstream.process.gpus.use import check_gpus
 from gradstream.process.order import ProcessOrder
 from gradstream.shard_server.settings import ServerSettings
 from gradstream.wire.gpu.memory import CudaMemory
@@ -28,7 +28,7 @@ def main(order: ProcessOrder, folder: Path) -> int:
         reporter = Reporter(order.plane, order.plane_id, order.full_label)
         try:
             device = _device(order)
-            server = Server(order, folder, reporter, ServerSettings(), device, CudaMemory() if device else None)
+            server = Server(order, folder, reporter, ServerSettings(), device, CudaMemory(order.gpu_share) if device else None)
             signal.signal(signal.SIGTERM, lambda *_: server.leave())
             server.run()
         finally:

@@ -14,6 +14,7 @@ import psutil
 import gradstream
 from gradstream.errors import Conflict, Denied, NodeRemoved, NotFound, NotSignedIn, Unavailable
 from gradstream.process.exits import Exit
+from gradstream.process.gpus.torch_build import torch_build
 from gradstream.process.machine import credential_of, keep_credential
 from gradstream.process.watchdogs.start import Hang
 from gradstream.programs.tasknames import node_queue
@@ -22,7 +23,6 @@ from gradstream.tls import choose_verify
 from worker_agent.consumer import NodeQueue
 from worker_agent.desired import Desired, read_desired, read_interval
 from worker_agent.machine.gpus import Gpu
-from worker_agent.machine.torch_build import torch_build
 from worker_agent.machine.usage import Usage
 from worker_agent.output.logs import Chunk
 from worker_agent.reconcile import State

@@ -20,7 +20,7 @@ from gradstream.model.flat_model import FlatModel
 from gradstream.model.problem import ModelProblem
 from gradstream.model.usercode import UserCode, blaming
 from gradstream.model.weights.start import load_start
-from gradstream.process.gpu import check_gpus
+from gradstream.process.gpus.use import check_gpus
 from gradstream.process.order import ProcessOrder
 from gradstream.serverless.awaited import ReportAwaited
 from gradstream.serverless.ports import AnyServerlessPort, make_port

@@ -19,6 +19,7 @@ from gradstream.codecs.base import Codec
 from gradstream.optim.spec import Sgd
 from gradstream.spec import JobSpec
 from gradstream.spec.cadence import HOLD_AT
+from gradstream.spec.values import GPU_TICKS
 
 ITEM = 4
 """Bytes of a parameter in nearly all models."""
@@ -196,11 +197,21 @@ def _group_on_gpus(spec: JobSpec, size: Size, vector: int) -> Split:
 
 
 def shard_on_gpu(spec: JobSpec, size: Size) -> Split:
-    """One of the job's shards. Beside what every shard keeps, the newest push of each worker is on the GPU."""
+    """One of the job's shards. Beside what every shard keeps, the newest push of each worker is on the GPU, and the centers
+    for workers that share it (docs/adr/0155-a-worker-and-its-shard-share-memory-of-one-gpu.md)."""
     n, shards = spec.roles.worker.count, spec.shards
     responses = n if spec.strategy.responds and spec.effective_gate.mode == "bsp" else 1
     vector = ITEM * size.parameters
-    return Split(math.ceil((memory(spec, size).server + n * vector) / shards), math.ceil(responses * vector / shards))
+    there = n + _workers_beside(spec) * (1 + spec.pipeline)
+    return Split(math.ceil((memory(spec, size).server + there * vector) / shards), math.ceil(responses * vector / shards))
+
+
+def _workers_beside(spec: JobSpec) -> int:
+    """Return how many workers at most exchange vectors with the shard in the memory of its GPU."""
+    worker, share = spec.roles.worker, spec.roles.shard_gpu_share
+    if spec.shards > 1 or spec.codec.lossy or spec.pull_codec.lossy or worker.effective_device == "cpu" or worker.group.peers > 1:
+        return 0
+    return min(worker.count, (GPU_TICKS - GPU_TICKS // share) * worker.gpu_share // GPU_TICKS)
 
 
 def _allreduced(spec: JobSpec, parameters: int) -> int:

@@ -35,7 +35,7 @@ from gradstream.input import randomness
 from gradstream.model.flat_model import FlatModel
 from gradstream.model.usercode import UserCode, blaming
 from gradstream.process.begin import seed_of
-from gradstream.process.gpu import limit_gpu_memory
+from gradstream.process.gpus.use import limit_gpu_memory
 from gradstream.wire.gpu.registered import RegisteredMemory
 
 

@@ -23,7 +23,7 @@ from gradstream.center.tables import kernel_cache
 from gradstream.process import exits
 from gradstream.process.blame import shorten_warnings
 from gradstream.process.exits import EXIT_CODES, Exit, ExitReason
-from gradstream.process.gpu import limit_gpu_memory
+from gradstream.process.gpus.use import limit_gpu_memory
 from gradstream.process.naming import name_process
 from gradstream.process.order import ProcessOrder
 from gradstream.process.zygote import orphans

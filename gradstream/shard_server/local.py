@@ -9,7 +9,8 @@ from torch import Tensor
 
 from gradstream.center.entries import EVALUATOR
 from gradstream.errors import PlaneLost
-from gradstream.wire.gpu.memory import DeviceMemory, DeviceMemoryError
+from gradstream.wire.gpu.memory import DeviceMemory
+from gradstream.wire.gpu.share import DeviceMemoryError
 from gradstream.wire.gpu.vectors import DeviceVectors
 from gradstream.wire.transport.layout import Layout
 from gradstream.wire.transport.pipe import ResponsePipeWriter

@@ -179,8 +179,10 @@ def _check_group_by_nccl(worker: WorkerRole, place: str) -> None:
 
 
 def _check_gpu(spec: JobSpec) -> None:
-    """Refuse a share of a GPU for workers that take none."""
-    worker = spec.roles.worker
+    """Refuse a share of a GPU for processes that take none."""
+    worker, server = spec.roles.worker, spec.roles.server
+    if server.gpu is not None and server.device == "cpu":
+        raise ValueError("roles.server.gpu: these shards are on CPUs; set roles.server.device: cuda or auto, or remove gpu")
     if worker.gpu_share > 1 and worker.effective_device == "cpu":
         raise ValueError("roles.worker.gpu: these workers compute on CPUs; set roles.worker.device: cuda or auto, or remove gpu")
 

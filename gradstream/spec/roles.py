@@ -37,8 +37,13 @@ class ServerRole(SpecPart, frozen=True):
 
     device: Literal["cpu", "cuda", "auto"] = Field(
         "cpu",
-        description="Device that holds and updates each shard. cuda: a GPU of its own; auto: a GPU that the workers leave free on "
-        "the server's machine, else the CPU",
+        description="Device that holds and updates each shard. cuda: its share of a GPU, for which the job waits; auto: a share "
+        "that the workers leave free on the server's machine, else the CPU",
+    )
+    gpu: GpuPart | None = Field(
+        None,
+        description="Share of a GPU that each shard takes: 1, or 1/k as for workers. A shard shares the GPU of a worker of its job "
+        "first, where both fit; default: the share of each worker (roles.worker.gpu)",
     )
 
     @property
@@ -174,6 +179,11 @@ class Roles(SpecPart, frozen=True):
 
     server: ServerRole = ServerRole()
     worker: WorkerRole = WorkerRole()
+
+    @property
+    def shard_gpu_share(self) -> int:
+        """k, if each shard takes 1/k of a GPU."""
+        return self.worker.gpu_share if self.server.gpu is None else gpu_share_of(self.server.gpu) or 1
 
     @property
     def serverless(self) -> bool:

@@ -69,4 +69,5 @@ def _key(spec: Placeable, shard_takes: int) -> Hashable:
     """Return all that the places of a job depend on."""
     worker, server = spec.roles.worker, spec.roles.server
     kinds = spec.network, worker.effective_device, server.device, server.collective, spec.spreads
-    return kinds, worker.count, worker.gpu_share, worker.gpu_processes, worker.group.machines, server.count, shard_takes
+    shares = worker.gpu_share, spec.roles.shard_gpu_share
+    return kinds, worker.count, shares, worker.gpu_processes, worker.group.machines, server.count, shard_takes

@@ -55,18 +55,13 @@ class Machine:
         return list(self.gpu_memory) or list(range(self.gpus))
 
     @property
-    def free_gpus(self) -> list[int]:
-        """The GPUs of which no process has a part."""
-        return [gpu for gpu, ticks in self.free_ticks.items() if ticks == GPU_TICKS]
-
-    @property
     def emptied(self) -> Machine:
         """The machine as it is when nothing runs there."""
         return replace(self, free_slots=tuple(range(self.slots)), free_ticks=dict.fromkeys(self.every_gpu, GPU_TICKS))
 
-    def free_shares(self, share: int) -> list[int]:
-        """Return the GPU of each free share of 1/`share`: the fullest GPUs first, so that whole ones stay free."""
-        ordered = sorted(self.free_ticks, key=lambda gpu: self.free_ticks[gpu])
+    def free_shares(self, share: int, beside: Collection[int] = ()) -> list[int]:
+        """Return the GPU of each free share of 1/`share`: those of `beside` first, then the fullest: whole ones stay free."""
+        ordered = sorted(self.free_ticks, key=lambda gpu: (gpu not in beside, self.free_ticks[gpu]))
         return [gpu for gpu in ordered for _ in range(self.free_ticks[gpu] * share // GPU_TICKS)]
 
     def count_fitting(self, worker: WorkerRole) -> int:

@@ -3,9 +3,9 @@
 A worker takes one slot, and a GPU or a share of one if it computes on one. A group takes as much for each of its processes on a
 machine. If its group is on several machines, it takes one slot on each. Servers
 and the evaluator run beside the workers: they take no slot, and lie on the machines that have workers, so that a small job stays on
-one machine. A server whose device is `cuda` takes a
-GPU, too; with `auto` it gets one that the workers leave over beside it. Where it is known how much a shard takes on a GPU, one
-that has less is none for it.
+one machine. A server whose device is `cuda` takes a GPU or a share of one, too; with `auto` it gets one that the workers leave over
+beside it. A shard shares the GPU of a worker first, where both fit. Where it is known how much a shard takes on a GPU, a share that
+has less is none for it (docs/adr/0156-a-shard-shares-the-gpu-of-a-worker.md).
 """
 
 from __future__ import annotations
@@ -74,11 +74,19 @@ def _place(spec: Placeable, machines: Sequence[Machine], shard_takes: int) -> tu
         servers = _servers(spec, ordered, workers, shard_takes)
         return (*servers, *workers, _evaluator(workers))
     for count in range(1, len(ordered) + 1):
-        servers = _servers_on_gpus(spec, ordered[:count], shard_takes)
-        workers = _workers(spec, without_places(ordered[:count], servers))
+        if plan := _with_shards_on_gpus(spec, ordered[:count], shard_takes):
+            return plan
+    return _shortage_of_both(spec, ordered, shard_takes)
+
+
+def _with_shards_on_gpus(spec: Placeable, machines: Sequence[Machine], takes: int) -> tuple[Place, ...] | None:
+    """Place all shards on GPUs, and all workers: beside each other if all fit so, else as full as possible."""
+    for beside in (True, False):
+        servers = _servers_on_gpus(spec, machines, takes, beside=beside)
+        workers = _workers(spec, without_places(machines, servers), servers)
         if len(servers) == spec.roles.server.shards and _are_all(workers, spec):
             return (*servers, *workers, _evaluator(workers))
-    return _shortage_of_both(spec, ordered, shard_takes)
+    return None
 
 
 def _without_servers(spec: Placeable, machines: Sequence[Machine]) -> tuple[Place, ...] | Shortage:
@@ -104,14 +112,15 @@ def collective_of(spec: JobSpec, plan: Sequence[Place]) -> SettledCollective:
     return "gloo" if len({each.node_id for each in workers}) > 1 else "shared"
 
 
-def _workers(spec: Placeable, machines: Sequence[Machine]) -> list[Place]:
-    """Place as many workers as fit, and fill each machine before the next one. Groups over several machines: see `_groups`."""
+def _workers(spec: Placeable, machines: Sequence[Machine], shards: Sequence[Place] = ()) -> list[Place]:
+    """Place as many workers as fit, and fill each machine before the next one: on the GPUs of these shards first, or where a shard
+    fits beside them. Groups over several machines: see `_groups`."""
     if spec.roles.worker.group.machines > 1:
         return _groups(spec, machines)
     worker = spec.roles.worker
     places: list[Place] = []
     for machine in machines:
-        gpus = _shares(worker, machine)
+        gpus = _shares(worker, machine, _gpus_on(machine.id, shards) or _gpus_for_both(spec, machine))
         for slot in machine.free_slots[: min(machine.count_fitting(worker), worker.count - len(places))]:
             own, rank = tuple(gpus.pop(0)) if gpus else (), len(places)
             share = worker.gpu_share if own else 1
@@ -119,11 +128,23 @@ def _workers(spec: Placeable, machines: Sequence[Machine]) -> list[Place]:
     return places
 
 
-def _shares(worker: WorkerRole, machine: Machine) -> list[list[int]]:
-    """Return the GPUs for each of the workers that can have some on the machine."""
+def _gpus_on(node_id: UUID, places: Sequence[Place]) -> set[int]:
+    return {gpu for each in places if each.node_id == node_id for gpu in each.gpus}
+
+
+def _gpus_for_both(spec: Placeable, machine: Machine) -> set[int]:
+    """Return the GPUs where a worker's process and a shard fit, if shards go where workers leave something."""
+    if spec.roles.server.device != "auto":
+        return set()
+    ticks = GPU_TICKS // spec.roles.worker.gpu_share + GPU_TICKS // spec.roles.shard_gpu_share
+    return {gpu for gpu, free in machine.free_ticks.items() if free >= ticks}
+
+
+def _shares(worker: WorkerRole, machine: Machine, beside: Collection[int] = ()) -> list[list[int]]:
+    """Return the GPUs for each of the workers that can have some on the machine. `beside`: see `Machine.free_shares`."""
     if worker.effective_device == "cpu":
         return []
-    free, each = machine.free_shares(worker.gpu_share), worker.gpu_processes
+    free, each = machine.free_shares(worker.gpu_share, beside), worker.gpu_processes
     return [sorted(free[first : first + each]) for first in range(0, len(free) - each + 1, each)]
 
 
@@ -156,21 +177,25 @@ def _are_all(workers: Sequence[Place], spec: Placeable) -> bool:
 
 
 def _servers(spec: Placeable, machines: Sequence[Machine], workers: Sequence[Place], takes: int) -> list[Place]:
-    """Spread over the workers' machines."""
+    """Spread over the workers' machines. With `auto`, each on a share that workers leave over there, on their own GPUs first."""
     hosts = list(dict.fromkeys((worker.node_id, worker.node) for worker in workers if worker.role == "worker"))
-    left = {machine.id: machine.large_enough(machine.free_gpus, takes) for machine in without_places(machines, workers)}
+    share = spec.roles.shard_gpu_share
+    left = {
+        machine.id: machine.large_enough(machine.free_shares(share, _gpus_on(machine.id, workers)), takes * share)
+        for machine in without_places(machines, workers)
+    }
     places = []
     for k in range(spec.roles.server.shards):
         id, name = hosts[k % len(hosts)]
         gpus = (left[id].pop(0),) if spec.roles.server.device == "auto" and left[id] else ()
-        places.append(Place("server", k, id, name, gpus=gpus))
+        places.append(Place("server", k, id, name, gpus=gpus, gpu_share=share if gpus else 1))
     return places
 
 
-def _servers_on_gpus(spec: Placeable, machines: Sequence[Machine], takes: int) -> list[Place]:
-    """As many as there are GPUs for: where a GPU has no slot for a worker beside it first, then spread evenly. The last GPUs of a
-    machine, since workers take the first."""
-    left = {machine.id: machine.large_enough(machine.free_gpus, takes) for machine in machines}
+def _servers_on_gpus(spec: Placeable, machines: Sequence[Machine], takes: int, *, beside: bool) -> list[Place]:
+    """As many as there are GPUs for: where a GPU has no slot for a worker beside it first, then spread evenly. `beside`: see
+    `_gpus_for_shards`."""
+    left = {machine.id: _gpus_for_shards(spec, machine, takes, beside=beside) for machine in machines}
     counts = dict.fromkeys(left, 0)
     places: list[Place] = []
     for k in range(spec.roles.server.shards):
@@ -179,8 +204,18 @@ def _servers_on_gpus(spec: Placeable, machines: Sequence[Machine], takes: int) -
             break
         chosen = min(open_ones, key=lambda m: (len(left[m.id]) <= len(m.free_slots), counts[m.id]))
         counts[chosen.id] += 1
-        places.append(Place("server", k, chosen.id, chosen.name, gpus=(left[chosen.id].pop(),)))
+        gpu = left[chosen.id].pop(0)
+        places.append(Place("server", k, chosen.id, chosen.name, gpus=(gpu,), gpu_share=spec.roles.shard_gpu_share))
     return places
+
+
+def _gpus_for_shards(spec: Placeable, machine: Machine, takes: int, *, beside: bool) -> list[int]:
+    """Return the GPU of each share that a shard could have: if `beside`, first those where a worker's process fits, too. Then the
+    fullest, and of these the last, since workers take the first."""
+    worker, share, free = spec.roles.worker, spec.roles.shard_gpu_share, machine.free_ticks
+    of_worker = GPU_TICKS // worker.gpu_share if beside and worker.effective_device != "cpu" else 0
+    gpus = machine.large_enough(machine.free_shares(share), takes * share)
+    return sorted(gpus, key=lambda gpu: (free[gpu] < GPU_TICKS // share + of_worker, free[gpu], -gpu))
 
 
 def _evaluator(workers: Sequence[Place]) -> Place:
@@ -196,7 +231,7 @@ def without_places(machines: Sequence[Machine], plan: Sequence[Place]) -> list[M
 
 def _preference(machine: Machine, spec: Placeable) -> tuple[int, int, str]:
     worker = spec.roles.worker
-    share = worker.gpu_share if worker.effective_device != "cpu" else 1
+    share = worker.gpu_share if worker.effective_device != "cpu" else spec.roles.shard_gpu_share
     uses_gpus = worker.effective_device != "cpu" or spec.roles.server.device == "cuda"
     gpus = len(machine.free_shares(share)) if uses_gpus else 0
     return -gpus, -len(machine.free_slots), machine.name
@@ -234,16 +269,13 @@ def place_group_again(worker: int, spec: JobSpec, machines: Sequence[Machine], b
 
 def _one_worker(spec: JobSpec) -> object:
     """Return roles of one worker, and of a server that needs no GPU: the servers of a running job have theirs."""
-    server = spec.roles.server.model_copy(update={"device": "cpu"})
+    server = spec.roles.server.model_copy(update={"device": "cpu", "gpu": None})
     return spec.roles.model_copy(update={"worker": spec.roles.worker.model_copy(update={"count": 1}), "server": server})
 
 
 def _shortage_of_both(spec: Placeable, machines: Sequence[Machine], takes: int) -> Shortage:
     """GPUs and slots are there, but not beside each other."""
-    empty = [machine.emptied for machine in machines]
-    servers = _servers_on_gpus(spec, empty, takes)
-    all_there = len(servers) == spec.roles.server.shards
-    fits = all_there and _are_all(_workers(spec, without_places(empty, servers)), spec)
+    fits = _with_shards_on_gpus(spec, [machine.emptied for machine in machines], takes) is not None
     what = "GPUs with free slots on the same machine for its workers, and GPUs for its shards (roles.server.device: cuda)"
     if fits:
         return Shortage("no_gpu", f"Waits for {what}.")

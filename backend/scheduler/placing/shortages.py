@@ -61,7 +61,7 @@ def find_shortage(spec: Placeable, connected: Sequence[Machine], shard_takes: in
         if spec.roles.worker.gpu_processes > 1:
             short = _gpus_of_groups(spec, total, free, beside, remedy)
         else:
-            short = _compared(workers, total, free, _gpu(spec), "no_gpu", beside, remedy)
+            short = _compared(workers, total, free, _gpu(spec.roles.worker.gpu_share), "no_gpu", beside, remedy)
     else:
         total, free = sum(m.slots for m in machines), sum(len(m.free_slots) for m in machines)
         remedy = f"{_FEWER_WORKERS}, or {_more_machines('a machine', drained)}"
@@ -72,15 +72,14 @@ def find_shortage(spec: Placeable, connected: Sequence[Machine], shard_takes: in
     return short
 
 
-def _gpu(spec: Placeable) -> str:
-    """Return a process's part of a GPU in words: for `_count`."""
-    share = spec.roles.worker.gpu_share
+def _gpu(share: int) -> str:
+    """Return 1/`share` of a GPU in words: for `_count`."""
     return "GPU" if share == 1 else f"share of 1/{share} GPU"
 
 
 def _on_one_machine(spec: Placeable) -> str:
     """`4 GPUs on one machine`: all that a group takes on each of its machines."""
-    return f"{_count(spec.roles.worker.gpu_processes, _gpu(spec))} on one machine"
+    return f"{_count(spec.roles.worker.gpu_processes, _gpu(spec.roles.worker.gpu_share))} on one machine"
 
 
 def _count_fitting(spec: Placeable, machines: Sequence[Machine]) -> tuple[int, int]:
@@ -115,7 +114,7 @@ def _slots_of_groups(spec: Placeable, machines: Sequence[Machine], beside: str) 
     why = f"on {each} machines that let jobs use their network, for its {_count(workers, 'worker')} (roles.worker.group.machines)"
     slots, gpus = _count(workers, "slot"), ""
     if role.effective_device == "cuda":
-        gpus = f", with {_count(role.gpu_processes, _gpu(spec))} for each worker,"
+        gpus = f", with {_count(role.gpu_processes, _gpu(spec.roles.worker.gpu_share))} for each worker,"
     if groups_fit(workers, each, [machine.emptied.count_fitting(role) for machine in connected]):
         reason = "no_gpu" if gpus else "no_capacity"
         return Shortage(reason, f"Waits for {slots.replace('slot', 'free slot')} each{gpus} {why}{beside}.")
@@ -129,7 +128,11 @@ def _slots_of_groups(spec: Placeable, machines: Sequence[Machine], beside: str) 
 def _places_of_workers(spec: Placeable) -> tuple[int, str]:
     """Return how many of which places all workers need."""
     worker = spec.roles.worker
-    return (worker.count * worker.gpu_processes, _gpu(spec)) if worker.effective_device == "cuda" else (worker.count, "slot")
+    return (
+        (worker.count * worker.gpu_processes, _gpu(spec.roles.worker.gpu_share))
+        if worker.effective_device == "cuda"
+        else (worker.count, "slot")
+    )
 
 
 def shortage_on_one_machine(spec: Placeable, *, fits: bool) -> Shortage:
@@ -160,12 +163,15 @@ def shortage_without_network(spec: Placeable, *, fits: bool) -> Shortage:
 
 
 def _large_gpus(spec: Placeable, machines: Sequence[Machine], takes: int, beside: str) -> Shortage | None:
-    large = sum(len(m.large_enough(m.every_gpu, takes)) for m in machines)
+    share = spec.roles.shard_gpu_share
+    large = share * sum(len(m.large_enough(m.every_gpu, takes * share)) for m in machines)
     if not takes or spec.roles.server.shards <= large:
         return None
+    needed = f"{_count(spec.roles.server.shards, _gpu(share))} with {takes / 1e9:.1f} GB for its shards"
+    remedy = "Raise roles.server.count" if share == 1 else "Raise roles.server.count or roles.server.gpu"
     message = (
-        f"Needs {_count(spec.roles.server.shards, 'GPU')} with {takes / 1e9:.1f} GB for its shards, and all connected machines "
-        f"together have {large}{beside}. Raise roles.server.count, or set roles.server.device: cpu, or auto to use what fits."
+        f"Needs {needed}, and all connected machines together have {large}{beside}. {remedy}, or set roles.server.device: cpu, or "
+        "auto to use what fits."
     )
     return Shortage("too_large", message)
 
@@ -174,11 +180,14 @@ def _gpus_of_servers(spec: Placeable, machines: Sequence[Machine], beside: str, 
     """Return the shortage of GPUs for the servers, counted with those of the workers, for which there are enough; None: none."""
     worker = spec.roles.worker
     with_workers = worker.effective_device == "cuda"
-    of_workers = -(-worker.count * worker.group.machines * worker.gpu_processes // worker.gpu_share)
-    needed = spec.roles.server.shards + (of_workers if with_workers else 0)
-    gpus, free = sum(m.gpus for m in machines), sum(sum(m.free_ticks.values()) // GPU_TICKS for m in machines)
+    ticks = spec.roles.server.shards * (GPU_TICKS // spec.roles.shard_gpu_share)
+    if with_workers:
+        ticks += worker.count * worker.group.machines * worker.gpu_processes * (GPU_TICKS // worker.gpu_share)
+    gpus, free = sum(m.gpus for m in machines), sum(sum(m.free_ticks.values()) for m in machines)
+    if ticks <= free:
+        return None
     for_whom = f"{', those of its workers included' if with_workers else ''} (roles.server.device: cuda; cpu needs none)"
-    return _compared(needed, gpus, free, "GPU", "no_gpu", beside, remedy, for_whom)
+    return _compared(-(-ticks // GPU_TICKS), gpus, free // GPU_TICKS, "GPU", "no_gpu", beside, remedy, for_whom)
 
 
 def _compared(

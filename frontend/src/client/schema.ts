@@ -7589,11 +7589,16 @@ export interface components {
             optimizer?: (components["schemas"]["Sgd"] | components["schemas"]["Adagrad"] | components["schemas"]["Adam"] | components["schemas"]["AdamW"] | components["schemas"]["Lars"] | components["schemas"]["Lamb"] | components["schemas"]["Muon"]) | null;
             /**
              * Device
-             * @description Device that holds and updates each shard. cuda: a GPU of its own; auto: a GPU that the workers leave free on the server's machine, else the CPU
+             * @description Device that holds and updates each shard. cuda: its share of a GPU, for which the job waits; auto: a share that the workers leave free on the server's machine, else the CPU
              * @default cpu
              * @enum {string}
              */
             device: "cpu" | "cuda" | "auto";
+            /**
+             * Gpu
+             * @description Share of a GPU that each shard takes: 1, or 1/k as for workers. A shard shares the GPU of a worker of its job first, where both fit; default: the share of each worker (roles.worker.gpu)
+             */
+            gpu?: number | null;
         };
         /** SettingImportance */
         SettingImportance: {

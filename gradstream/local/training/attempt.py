@@ -7,7 +7,7 @@ import re
 import secrets
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,12 @@ from redis import Redis
 
 from gradstream.bundle.commit.origin import CodeOrigin
 from gradstream.center.entries import EVALUATOR
+from gradstream.local.training.gpus import assign
 from gradstream.metrics import Point
 from gradstream.process import exits
 from gradstream.process.exits import Exit, ExitReason
 from gradstream.process.headline import sort_failures
-from gradstream.process.order import PlaneAccess, ProcessOrder, Resume, Role, SharedMemory, StoreAccess, plane_id
+from gradstream.process.order import PlaneAccess, ProcessOrder, Resume, Role, SharedMemory, StoreAccess, label, plane_id
 from gradstream.process.shared import SharedFolders
 from gradstream.process.watchdogs.start import Hang, read_hang
 from gradstream.process.zygote.zygote import Exited, Refused, Zygote
@@ -70,10 +71,12 @@ class LocalAttempt:
         number: int = 1,
         resume: Resume | None = None,
         origin: CodeOrigin | None = None,
+        gpus: Sequence[int] = (),
     ) -> None:
         """`code`: the folder of the user's code. `folder`: gets a folder for each process, and `store/`. `redis` administers the
-        data plane at `plane_url`."""
+        data plane at `plane_url`. `gpus`: those of this machine that the job may use. Raises: InvalidJob: it must have more."""
         self.spec, self._code, self._folder = spec.on_one_machine(), code, folder.resolve()
+        self._gpus = {name: [gpus[number] for number in own] for name, own in assign(self.spec, len(gpus)).items()}
         self._zygote, self._redis = zygote, redis
         self._job, self.number, self._resume, self._origin = job_id or uuid4(), number, resume, origin
         self.j = plane_id(self._job, number)
@@ -132,7 +135,8 @@ class LocalAttempt:
         self._zygote.fork(order, home)
 
     def order(self, role: Role, rank: int, incarnation: int) -> ProcessOrder:
-        folder = self._shared.of(self.j)
+        folder, gpus = self._shared.of(self.j), self._gpus.get(label(role, rank), [])
+        share = self.spec.roles.shard_gpu_share if role == "server" else self.spec.roles.worker.gpu_share
         everywhere = SharedMemory(folder=str(folder), servers=list(range(self.spec.shards))) if folder else None
         return ProcessOrder(
             id=uuid4(),
@@ -147,6 +151,8 @@ class LocalAttempt:
             resume=self._resume,
             shared=everywhere,
             origin=self._origin,
+            gpus=gpus,
+            gpu_share=share if gpus else 1,
         )
 
     def pump(self, timeout: float) -> Iterator[tuple[str, Exit]]:

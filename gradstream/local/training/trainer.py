@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import shutil
 from pathlib import Path
@@ -15,7 +16,9 @@ from gradstream.errors import Conflict, InvalidJob
 from gradstream.local.servers.child import run_dir
 from gradstream.local.servers.redis import Redis
 from gradstream.local.training.attempt import LocalAttempt
+from gradstream.local.training.gpus import assign, note_on
 from gradstream.local.training.training_run import TrainingRun
+from gradstream.process.gpus.driver import UsableGpus, usable_gpus
 from gradstream.process.zygote.zygote import Zygote
 from gradstream.spec import JobSpec
 from gradstream.spec.start import NEEDS_A_FILE
@@ -26,10 +29,12 @@ class Trainer:
     """Use it as a context manager: leaving it ends every process and removes the sockets."""
 
     def __init__(self, spec: JobSpec, code: Path, folder: Path, talk: TextIO) -> None:
-        """Raises: Conflict, if `folder` holds an earlier run. InvalidJob: the job wants GPUs, or no network."""
-        for role, device in (("worker", spec.roles.worker.device), ("server", spec.roles.server.device)):
-            if device == "cuda":
-                raise InvalidJob(f"roles.{role}.device: gradstream train hands out no GPUs; take cpu or auto, or submit the job")
+        """Raises: Conflict, if `folder` holds an earlier run. InvalidJob: the job wants more GPUs than there are, or no
+        network."""
+        roles = spec.roles
+        takes_none = roles.worker.effective_device == roles.server.device == "cpu"
+        gpus = UsableGpus() if takes_none else usable_gpus(os.environ.get("CUDA_VISIBLE_DEVICES"))
+        assign(spec.on_one_machine(), len(gpus.indices), gpus.obstacle)
         if spec.network == "platform":
             raise InvalidJob("network: gradstream train isolates nothing; take internet, or submit the job")
         if spec.start_from and spec.start_from.job:
@@ -39,7 +44,7 @@ class Trainer:
         folder.mkdir(parents=True, exist_ok=True)
         marker.write_marker(folder, "training")  # so that no bundle takes it in
         self._spec, self._code, self._folder = spec.model_copy(update={"export": None}), code, folder.resolve()
-        self._origin = collect_origin(code)
+        self._origin, self._gpus = collect_origin(code), gpus.indices
         self._console = Console(file=talk, soft_wrap=True)
         self._run = run_dir()
         password_file = self._run / "password"
@@ -65,10 +70,20 @@ class Trainer:
 
     def run(self) -> dict[str, Any]:
         """Train to the end; Ctrl-C asks the workers to stop, and the model so far is kept. Returns the figures."""
+        if note := note_on(self._spec.on_one_machine(), len(self._gpus)):
+            self._console.print(f"note: {note}", highlight=False)
         return TrainingRun(self._spec, self._console, self._make_attempt).train()
 
     def _make_attempt(self, spec: JobSpec, number: int) -> LocalAttempt:
         admin, url = connect(self._redis.url, password=self._redis.password), self._redis.url
         return LocalAttempt(
-            spec, self._code, self._folder, zygote=self._zygote, redis=admin, plane_url=url, number=number, origin=self._origin
+            spec,
+            self._code,
+            self._folder,
+            zygote=self._zygote,
+            redis=admin,
+            plane_url=url,
+            number=number,
+            origin=self._origin,
+            gpus=self._gpus,
         )

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import torch
 
-from gradstream.wire.gpu.memory import DeviceMemory, DeviceMemoryError
+from gradstream.wire.gpu.memory import DeviceMemory
+from gradstream.wire.gpu.share import DeviceMemoryError
 from gradstream.wire.gpu.vectors import DeviceVectors
 
 log = logging.getLogger(__name__)

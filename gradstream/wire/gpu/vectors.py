@@ -14,7 +14,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from gradstream.wire.gpu.memory import DeviceMemory, DeviceMemoryError
+from gradstream.wire.gpu.memory import DeviceMemory
+from gradstream.wire.gpu.share import DeviceMemoryError
 
 _ALIGN = 256
 """Bytes."""

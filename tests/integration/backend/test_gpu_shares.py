@@ -53,6 +53,32 @@ def test_jobs_share_a_gpu_and_the_next_one_waits(
     assert api.get(f"/jobs/{found[2]['id']}").json()["status"] == "starting", "the places of ended processes are free"
 
 
+@pytest.mark.parametrize("device", ["auto", "cuda"])
+def test_a_worker_and_its_shard_have_one_gpu_and_their_orders_name_it(
+    device: str, api: httpx.Client, anonymous: httpx.Client, join_token: str, controller: Controller, tmp_path: Path
+) -> None:
+    agent = Agent(anonymous, join_token, "gpus", slots=8, gpus=1)
+    roles = {"server": {"device": device}, "worker": {"count": 1, "device": device, "gpu": 0.5}}
+    job = submit(api, tmp_path, roles=roles)
+    controller.run_once()
+    assert api.get(f"/jobs/{job['id']}").json()["status"] == "starting"
+    agent.heartbeat()
+    orders = {order.label: order for order in agent.orders.values()}
+    assert {name: (order.gpus, order.gpu_share) for name, order in orders.items()} == {
+        "server-0": ([0], 2),
+        "worker-0": ([0], 2),
+        "evaluator": ([], 1),
+    }
+    assert orders["server-0"].visible_gpus == orders["worker-0"].visible_gpus == [0]
+    [node] = api.get("/nodes").json()["items"]
+    assert (node["gpus"][0]["used"], len(node["gpus"][0]["used_by"])) == (1.0, 2)
+    assert [each["gpus"] for each in api.get("/jobs/queue").json()["holding"]] == [1.0]
+    waits = submit(api, tmp_path, name="next", roles=roles | {"worker": {"count": 1, "device": "cuda", "gpu": 0.5}})
+    controller.run_once()
+    told = api.get(f"/jobs/{waits['id']}").json()
+    assert (told["status"], told["reason"]) == ("queued", "no_gpu")
+
+
 @pytest.mark.parametrize("share", [1, 2])
 def test_two_schedulers_cannot_overfill_a_gpu(
     share: int,
@@ -109,6 +135,22 @@ def test_a_plan_counts_shares(api: httpx.Client, anonymous: httpx.Client, join_t
         if each["gpu"] is not None
     ]
     assert gpu["needed"] == 2 * alone["needed"]
+
+
+def test_a_plan_compares_a_shard_and_its_worker_with_their_shares(
+    api: httpx.Client, anonymous: httpx.Client, join_token: str
+) -> None:
+    Agent(anonymous, join_token, "gpus", slots=8, gpus=1)
+    roles = on_gpus(1, 0.5) | {"server": {"device": "cuda", "gpu": 0.25}}
+    found = api.post("/jobs/plan", json={"spec": spec(roles=roles), "size": {"parameters": 1_000_000}}).json()
+    gpus = {each["role"]: each for each in found["nodes"] if each["gpu"] is not None}
+    [node] = api.get("/nodes").json()["items"]
+    memory = node["gpus"][0]["memory"]
+    assert (gpus["worker"]["total"], gpus["server"]["total"]) == (memory // 2, memory // 4)
+    parameters = memory // 2 // 4 // 2
+    large = api.post("/jobs/plan", json={"spec": spec(roles=on_gpus(1, 0.5)), "size": {"parameters": parameters}}).json()
+    [warning] = [each["message"] for each in large["warnings"] if "GPU" in each["message"]]
+    assert f"of GPU 0 of gpus, which has {memory / 2e9:.1f} GB for them." in warning
 
 
 def test_a_migration_keeps_the_gpus_of_processes(

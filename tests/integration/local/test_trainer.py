@@ -11,10 +11,14 @@ from typing import Any
 import pytest
 
 from gradstream.errors import InvalidJob
+from gradstream.local.servers.redis import Redis
+from gradstream.local.training.attempt import LocalAttempt
 from gradstream.local.training.trainer import Trainer
 from gradstream.process.shared import SharedFolders
+from gradstream.process.zygote.zygote import Zygote
 from gradstream.progress import alerts
 from gradstream.spec import JobSpec
+from gradstream.wire.redis.client import connect
 from tests.support import eventually
 
 CODE = """\
@@ -81,12 +85,30 @@ def test_code_that_does_not_return_is_told_with_its_line(tmp_path: Path) -> None
     assert "been in import wide for more than 1 s, at wide.py:2" in talk.getvalue()
 
 
+def with_roles(roles: dict[str, Any]) -> JobSpec:
+    return JobSpec.model_validate(spec(1).model_dump(exclude={"roles"}) | {"roles": roles})
+
+
 @pytest.mark.parametrize("role", ["worker", "server"])
-def test_it_hands_out_no_gpus(role: str, tmp_path: Path) -> None:
-    roles = {role: {"device": "cuda"}}
-    wanted = JobSpec.model_validate(spec(1).model_dump(exclude={"roles"}) | {"roles": roles})
-    with pytest.raises(InvalidJob, match=rf"^roles\.{role}\.device: .*take cpu or auto"):
-        Trainer(wanted, tmp_path, tmp_path / "out", io.StringIO())
+def test_it_refuses_gpus_that_are_not_there(role: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    with pytest.raises(InvalidJob, match=rf"^roles\.{role}\.device: .*this machine has none that torch can use; set auto or cpu"):
+        Trainer(with_roles({role: {"device": "cuda"}}), tmp_path, tmp_path / "out", io.StringIO())
+    assert not (tmp_path / "out").exists()
+
+
+def test_orders_name_the_gpus_of_this_machine(tmp_path: Path, shared_redis: Redis) -> None:
+    roles = {"server": {"device": "auto", "gpu": 0.25}, "worker": {"count": 3, "gpu": 0.5}}
+    admin = connect(shared_redis.url, password=shared_redis.password)
+    made = {"zygote": Zygote(), "redis": admin, "plane_url": shared_redis.url}
+    attempt = LocalAttempt(with_roles(roles), tmp_path, tmp_path, gpus=(5, 2), **made)
+    orders = [
+        attempt.order("server", 0, 0),
+        *(attempt.order("worker", rank, 0) for rank in range(3)),
+        attempt.order("evaluator", -1, 0),
+    ]
+    attempt.close()
+    assert [(order.gpus, order.gpu_share) for order in orders] == [([5], 4), ([5], 2), ([2], 2), ([2], 2), ([], 1)]
 
 
 def test_it_checkpoints_no_network_off(tmp_path: Path) -> None:

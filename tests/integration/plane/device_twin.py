@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from gradstream.wire.gpu.memory import DeviceMemoryError
+from gradstream.wire.gpu.share import DeviceMemoryError
 
 
 class HostRegistration:

@@ -213,6 +213,28 @@ def test_a_shard_on_a_gpu_has_the_newest_push_of_each_worker_there() -> None:
     assert vectors("easgd", gate="bsp") == (3 + 4, 4), "each is answered with a vector of its own"
 
 
+@pytest.mark.parametrize(
+    ("worker", "more", "beside"),
+    [
+        ({"gpu": 0.5}, {}, 1),
+        ({"gpu": 0.25}, {}, 3),
+        ({"gpu": 0.25}, {"pipeline": 1}, 3),
+        ({"gpu": 0.1}, {}, 4),
+        ({"gpu": 0.25}, {"codec": {"name": "bf16"}}, 0),
+        ({"gpu": 0.25, "group": 2}, {}, 0),
+        ({"device": "cpu"}, {}, 0),
+        ({}, {}, 0),
+    ],
+)
+def test_a_shard_makes_the_centers_of_workers_on_its_gpu(worker: dict[str, Any], more: dict[str, Any], beside: int) -> None:
+    roles = {"server": {"device": "cuda"}, "worker": {"count": 4, **worker}}
+    spec = job({"name": "async"}, workers=4, roles=roles, **more)
+    alone = job({"name": "async"}, workers=4, **more)
+    size = Size(parameters=1024)
+    centers = beside * (1 + spec.pipeline)
+    assert shard_on_gpu(spec, size).gpu - shard_on_gpu(alone, size).gpu == 4096 * centers
+
+
 def test_a_worker_on_a_gpu_keeps_on_the_host_what_travels() -> None:
     size = Size(parameters=1024)
     plain, heavy = (

@@ -9,7 +9,7 @@ import pytest
 
 _QUEUED = """
 import torch
-from gradstream.process.gpu import limit_gpu_memory
+from gradstream.process.gpus.use import limit_gpu_memory
 
 before = len(torch.cuda._queued_calls)
 limit_gpu_memory({share})

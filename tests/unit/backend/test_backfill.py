@@ -112,12 +112,13 @@ def draw_job(draw: random.Random) -> JobSpec:
     device, on = draw.choice(["cpu", "cpu", "cuda", "auto"]), draw.choice(["cpu", "cpu", "auto", "cuda"])
     network = draw.choice(["internet", "internet", "platform"])
     drawn = job(draw.randint(1, 6), device, draw.randint(1, 2), on).model_copy(update={"network": network})
-    return with_share(drawn, draw.choice([1, 1, 0.5, 0.25])) if device != "cpu" else drawn
+    drawn = with_share(drawn, draw.choice([1, 1, 0.5, 0.25])) if device != "cpu" else drawn
+    return with_share(drawn, draw.choice([1, 0.5, 0.333, 0.25]), "server") if on != "cpu" and draw.random() < 0.5 else drawn
 
 
-def with_share(spec: JobSpec, gpu: float) -> JobSpec:
-    worker = spec.roles.worker.model_copy(update={"gpu": gpu})
-    return spec.model_copy(update={"roles": spec.roles.model_copy(update={"worker": worker})})
+def with_share(spec: JobSpec, gpu: float, role: str = "worker") -> JobSpec:
+    changed = getattr(spec.roles, role).model_copy(update={"gpu": gpu})
+    return spec.model_copy(update={"roles": spec.roles.model_copy(update={role: changed})})
 
 
 def overtaken(world: World) -> tuple[int | None, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
@@ -18,9 +19,9 @@ from gradstream.spec.values import GPU_SHARES, GPU_TICKS
 from tests.unit.backend.test_placement import machine, placed
 
 
-def job(workers: int, gpu: float, device: str = "cuda", *, on: str = "cpu") -> JobSpec:
-    """`on`: the device of its server."""
-    roles = {"server": {"device": on}, "worker": {"count": workers, "device": device, "gpu": gpu}}
+def job(workers: int, gpu: float, device: str = "cuda", *, on: str = "cpu", shard: float | None = None) -> JobSpec:
+    """`on`: the device of its server. `shard`: its share of a GPU."""
+    roles = {"server": {"device": on, "gpu": shard}, "worker": {"count": workers, "device": device, "gpu": gpu}}
     given = {"workload": {"entrypoint": "work:Work"}, "strategy": {"name": "async"}, "stop": {"steps": 1}}
     return JobSpec.model_validate({"name": "job", "roles": roles, **given})
 
@@ -50,8 +51,56 @@ def test_auto_takes_shares_where_they_are_free_and_the_cpu_else() -> None:
     assert gpus(place(job(3, 0.5, "auto"), [machine("a", 3, gpus=1)])) == [("a", (0,), 2), ("a", (0,), 2), ("a", (), 1)]
     half = without_places([machine("a", 3, gpus=1)], placed(place(job(1, 0.5), [machine("a", 3, gpus=1)])))
     assert gpus(place(job(2, 1, "auto"), half)) == [("a", (), 1)] * 2, "no whole GPU is free"
-    [server] = [each for each in placed(place(job(1, 0.5, on="auto"), [machine("a", 3, gpus=1)])) if each.role == "server"]
-    assert server.gpus == (), "a shard has a GPU of its own"
+
+
+def shares(plan: tuple[Place, ...] | Shortage) -> dict[str, tuple[tuple[int, ...], int]]:
+    """Return the GPUs and share of the server and of each worker."""
+    return {f"{p.role} {p.rank}": (p.gpus, p.gpu_share) for p in placed(plan) if p.role != "evaluator"}
+
+
+@pytest.mark.parametrize("on", ["auto", "cuda"])
+@pytest.mark.parametrize("shard", [None, 0.5, 0.25])
+def test_a_shard_shares_the_gpu_of_its_worker(on: str, shard: float | None) -> None:
+    spec, of_shard = job(1, 0.5, on=on, shard=shard), 4 if shard == 0.25 else 2
+    assert shares(place(spec, [machine("a", 3, gpus=1)])) == {"server 0": ((0,), of_shard), "worker 0": ((0,), 2)}
+    half_taken = machine("a", 3, gpus=2).without((), [(0, 30)])
+    assert shares(place(spec, [half_taken])) == {"server 0": ((1,), of_shard), "worker 0": ((1,), 2)}
+
+
+@pytest.mark.parametrize(
+    ("spec", "gpus", "found"),
+    [
+        (job(1, 1, on="auto"), 1, [((), 1), ((0,), 1)]),
+        (job(1, 1, on="auto"), 2, [((1,), 1), ((0,), 1)]),
+        (job(1, 1, "auto", on="auto"), 1, [((), 1), ((0,), 1)]),
+        (job(2, 1, "auto", on="auto"), 1, [((), 1), ((0,), 1), ((), 1)]),
+        (job(2, 0.333, "auto", on="auto"), 1, [((0,), 3), ((0,), 3), ((0,), 3)]),
+        (job(2, 0.5, "auto", on="auto"), 1, [((), 1), ((0,), 2), ((0,), 2)]),
+        (job(2, 0.5, "auto", on="auto"), 2, [((1,), 2), ((0,), 2), ((0,), 2)]),
+        (job(2, 0.5, on="cuda"), 2, [((1,), 2), ((1,), 2), ((0,), 2)]),
+        (job(1, 0.5, on="cuda", shard=1), 2, [((1,), 1), ((0,), 2)]),
+        (job(1, 1, "cpu", on="cuda", shard=0.25), 1, [((0,), 4), ((), 1)]),
+        (job(4, 0.25, "auto", on="cuda"), 1, [((0,), 4), *[((0,), 4)] * 3, ((), 1)]),
+    ],
+)
+def test_the_places_of_a_shard_and_its_workers(spec: JobSpec, gpus: int, found: list[tuple[tuple[int, ...], int]]) -> None:
+    assert list(shares(place(spec, [machine("a", 8, gpus=gpus)])).values()) == found
+
+
+def test_a_shard_leaves_its_worker_where_only_that_makes_all_fit() -> None:
+    half_taken = machine("a", 8, gpus=2).without((), [(1, 30)])
+    assert list(shares(place(job(3, 0.333, on="cuda", shard=0.5), [half_taken])).values()) == [((1,), 2), *[((0,), 3)] * 3]
+
+
+def test_a_share_that_is_too_small_for_a_shard_is_none_for_it() -> None:
+    small = [machine("a", 4, gpus=1, gb=(16,))]
+    assert shares(place(job(1, 0.5, on="auto"), small, 8 * 10**9))["server 0"] == ((0,), 2)
+    assert shares(place(job(1, 0.5, on="auto"), small, 9 * 10**9))["server 0"] == ((), 1)
+    assert place(job(1, 0.5, on="cuda"), small, 9 * 10**9) == Shortage(
+        "too_large",
+        "Needs 1 share of 1/2 GPU with 9.0 GB for its shards, and all connected machines together have 0. Raise "
+        "roles.server.count or roles.server.gpu, or set roles.server.device: cpu, or auto to use what fits.",
+    )
 
 
 @pytest.mark.parametrize(
@@ -65,6 +114,12 @@ def test_auto_takes_shares_where_they_are_free_and_the_cpu_else() -> None:
             "roles.worker.device: auto, or add machines with GPUs (`gradstream join`).",
         ),
         (job(3, 0.5), machine("a", 8, gpus=2, free_gpus=1), "no_gpu", "Waits for 3 free shares of 1/2 GPU; 2 of 4 are free."),
+        (
+            job(2, 0.5, on="cuda"),
+            machine("a", 8, gpus=2, free_gpus=1),
+            "no_gpu",
+            "Waits for 2 free GPUs, those of its workers included (roles.server.device: cuda; cpu needs none); 1 of 2 is free.",
+        ),
         (
             job(2, 0.5, on="cuda"),
             machine("a", 8, gpus=1),
@@ -81,9 +136,13 @@ def test_a_shortage_counts_shares(spec: JobSpec, there: Machine, reason: str, me
 def draw_jobs(draw: random.Random, count: int) -> list[JobSpec]:
     parts = [round(1 / k, 3) for k in GPU_SHARES]
     return [
-        job(draw.randint(1, 6), draw.choice(parts), draw.choice(["cuda", "cuda", "auto"]), on=draw.choice(["cpu", "auto", "cuda"]))
-        for _ in range(count)
+        job(draw.randint(1, 6), draw.choice(parts), draw.choice(["cuda", "cuda", "auto"]), **draw_shard(draw)) for _ in range(count)
     ]
+
+
+def draw_shard(draw: random.Random) -> dict[str, Any]:
+    on = draw.choice(["cpu", "auto", "cuda"])
+    return {"on": on, "shard": None if on == "cpu" else draw.choice([None, 1, 0.5, 0.25, 0.1])}
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -32,6 +32,20 @@ def test_another_part_is_refused_with_place_line_and_remedy(part: float) -> None
     assert message.endswith("(line 9)")
 
 
+@pytest.mark.parametrize(
+    ("worker", "server", "share"), [(0.5, "", 2), (0.5, "gpu: 0.25, ", 4), (1, "gpu: 0.5, ", 2), (0.5, "gpu: 1, ", 1), (1, "", 1)]
+)
+def test_a_shard_takes_as_much_as_a_worker_unless_the_file_says_its_share(worker: float, server: str, share: int) -> None:
+    roles = f"roles: {{worker: {{gpu: {worker}}}, server: {{{server}device: auto}}}}\n"
+    assert jobfile.load(JOB + roles).roles.shard_gpu_share == share
+
+
+def test_shards_on_cpus_take_no_share() -> None:
+    [(place, message)] = problems(JOB + "roles: {server: {gpu: 0.5}}\n").items()
+    assert place == "/roles/server/gpu"
+    assert "set roles.server.device: cuda or auto, or remove gpu" in message
+
+
 @pytest.mark.parametrize("part", [0, -0.5, 2])
 def test_a_gpu_has_no_more_than_itself_to_give(part: float) -> None:
     assert list(problems(role(gpu=part))) == ["/roles/worker/gpu"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from gradstream.process.gpu import check_gpus
+from gradstream.process.gpus.use import check_gpus
 from gradstream.process.order import Role
 from tests.orders import make_order
 from worker_node.setup import device_of

@@ -25,7 +25,12 @@ test("machines and GPUs with the same amounts share a sentence", () => {
   const host = (node: string, needed: number) => ({ node, gpu: null, role: null, needed, total: 64e9 })
   const gpu = (node: string, index: number) => ({ node, gpu: index, role: "worker" as const, needed: 12e6, total: 80e9 })
   const nodes = ["rack-1", "rack-2"].flatMap((node) => [host(node, 128e6), ...eight.map((index) => gpu(node, index))])
-  expect(memoryOf([host("rack-0", 152e6), ...nodes])).toBe("rack-0: 152 MB of 64 GB. rack-1, rack-2: 128 MB of 64 GB each. 16 GPUs of rack-1, rack-2: 12 MB of 80 GB each.")
-  expect(memoryOf([gpu("rack-0", 3)])).toBe("rack-0, GPU 3: 12 MB of 80 GB.")
+  expect(memoryOf([host("rack-0", 152e6), ...nodes])).toBe("rack-0: 152 MB of 64 GB. rack-1, rack-2: 128 MB of 64 GB each. 16 GPUs of rack-1, rack-2 (worker): 12 MB of 80 GB each.")
+  expect(memoryOf([gpu("rack-0", 3)])).toBe("rack-0, GPU 3 (worker): 12 MB of 80 GB.")
   expect(memoryOf([])).toBe("")
+})
+
+test("a shard and a worker on one GPU have a sentence each", () => {
+  const share = (role: "server" | "worker") => ({ node: "rack-0", gpu: 0, role, needed: 12e6, total: 40e9 })
+  expect(memoryOf([share("server"), share("worker")])).toBe("rack-0, GPU 0 (server): 12 MB of 40 GB. rack-0, GPU 0 (worker): 12 MB of 40 GB.")
 })

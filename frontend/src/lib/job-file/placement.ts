@@ -38,20 +38,20 @@ function nameOfRun(first: Process, last: Process): string {
   return `${first.label} … ${last.label}${first.gpus.length === 0 ? "" : ` (GPUs ${first.gpus[0]} … ${last.gpus[0]})`}`
 }
 
-/** "rack-0, rack-1: 128 MB of 64 GB each. 16 GPUs of rack-0, rack-1: 12 MB of 80 GB each.": machines and GPUs with the same amounts share a sentence. */
+/** "rack-0, rack-1: 128 MB of 64 GB each. 16 GPUs of rack-0, rack-1 (worker): 12 MB of 80 GB each.": machines, and GPUs of one role, with the same amounts share a sentence. */
 export function memoryOf(nodes: Memory[]): string {
   const alike = new Map<string, Memory[]>()
   for (const each of nodes) {
-    const key = [each.gpu === null, each.needed, each.total].join()
+    const key = [each.role, each.needed, each.total].join()
     alike.set(key, [...(alike.get(key) ?? []), each])
   }
   return [...alike.values()].map(memoryOfAlike).join(" ")
 }
 
 function memoryOfAlike(alike: Memory[]): string {
-  const { gpu, needed, total } = alike[0]!
+  const { gpu, role, needed, total } = alike[0]!
   const machines = [...new Set(alike.map(({ node }) => node))].join(", ")
   const amounts = `${formatBytes(needed)} of ${formatBytes(total)}`
-  if (alike.length === 1) return `${machines}${gpu === null ? "" : `, GPU ${gpu}`}: ${amounts}.`
-  return `${gpu === null ? "" : `${alike.length} GPUs of `}${machines}: ${amounts} each.`
+  if (gpu === null) return alike.length === 1 ? `${machines}: ${amounts}.` : `${machines}: ${amounts} each.`
+  return alike.length === 1 ? `${machines}, GPU ${gpu} (${role}): ${amounts}.` : `${alike.length} GPUs of ${machines} (${role}): ${amounts} each.`
 }

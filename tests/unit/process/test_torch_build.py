@@ -10,7 +10,7 @@ import torch
 
 _ASK = """
 import json, sys
-from worker_agent.machine.torch_build import torch_build
+from gradstream.process.gpus.torch_build import torch_build
 print(json.dumps([torch_build().as_dict(), "torch" in sys.modules]))
 """
 

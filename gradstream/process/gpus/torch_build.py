@@ -1,17 +1,16 @@
-"""The torch of this machine, read from its files: the agent itself imports none."""
+"""The torch of this machine, read from its files: neither the agent nor the command line imports it for that."""
 
 from __future__ import annotations
 
 import functools
 import importlib.util
+import logging
 import runpy
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import structlog
-
-log = structlog.get_logger(__name__)
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,5 +33,5 @@ def torch_build() -> TorchBuild | None:
         about = runpy.run_path(str(Path(found.origin).with_name("version.py")))
         return TorchBuild(str(about["__version__"]), None if about["cuda"] is None else str(about["cuda"]))
     except Exception as error:  # another build of torch may have another file
-        log.info("the version of torch is not known", why=repr(error))
+        log.info("the version of torch is not known: %r", error)
         return None
