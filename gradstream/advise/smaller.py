@@ -108,7 +108,7 @@ def _groups(spec: JobSpec, size: Size) -> Iterator[_Step]:
 
 
 def _grouped(spec: JobSpec, group: WorkerGroup, cost: float) -> _Step:
-    step = _of_worker({"group": _axes(group)}, cost)
+    step = _of_worker({"group": group.counts}, cost)
     if group.stages == spec.roles.worker.group.stages:
         return step
     parts = max(group.stages, min(_PARTS_PER_STAGE * group.stages, spec.batch_size // group.parts))
@@ -120,11 +120,7 @@ def _fewer_workers(spec: JobSpec) -> Iterator[_Step]:
     count, group = spec.roles.worker.count, spec.roles.worker.group
     for factor in (each for each in _FACTORS if each > 1 and count % each == 0):
         wider = group.model_copy(update={"fsdp": group.fsdp * factor})
-        yield _of_worker({"count": count // factor, "group": _axes(wider)}, 6 + factor / _MOST_PROCESSES)
-
-
-def _axes(group: WorkerGroup) -> dict[str, int]:
-    return {axis: count for axis, count in group.model_dump().items() if count > 1}
+        yield _of_worker({"count": count // factor, "group": wider.counts}, 6 + factor / _MOST_PROCESSES)
 
 
 def _of_server(keys: dict[str, Any], cost: float) -> _Step:
