@@ -88,6 +88,7 @@ class HeldRows:
         return {} if self._has_asked_rows else self._rows
 
     def load(self, saved: Mapping[str, Mapping[str, Any]]) -> None:
+        self.forget()
         self._rows = {name: loaded_rows(FoundRows, columns) for name, columns in saved.items()}
 
     def rows_of(self, name: str, keys: NDArray[np.int64]) -> FoundRows:
