@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise, product
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from gradstream.model.parts import MicroBatch
 from gradstream.spec.roles import WorkerGroup
+
+T = TypeVar("T")
 
 
 class PeerPlace(NamedTuple):
@@ -48,7 +49,7 @@ class PeerMesh(NamedTuple):
         return ((place.replicate * self.fsdp + place.fsdp) * self.stages + place.stage) * self.tensor + place.tensor
 
 
-def shares_of(shares: Sequence[MicroBatch], mesh: PeerMesh) -> list[tuple[list[MicroBatch], int]]:
+def shares_of(shares: Sequence[T], mesh: PeerMesh) -> list[tuple[list[T], int]]:
     """Return the parts of a mini-batch that each peer computes, and how many its replicate has: peers along fsdp take them in turn,
     and all others along stages and tensor have the same."""
     of_replicates = share_out(shares, mesh.replicate)
@@ -57,7 +58,7 @@ def shares_of(shares: Sequence[MicroBatch], mesh: PeerMesh) -> list[tuple[list[M
     ]
 
 
-def share_out(shares: Sequence[MicroBatch], count: int) -> list[list[MicroBatch]]:
+def share_out(shares: Sequence[T], count: int) -> list[list[T]]:
     """Return the parts of a mini-batch that each replicate computes, in order. With fewer parts than replicates, some have none."""
     ends = [-(-len(shares) * number // count) for number in range(count + 1)]
     return [list(shares[start:end]) for start, end in pairwise(ends)]

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -52,6 +52,9 @@ from gradstream.process.watchdogs.step import step_watchdog
 from gradstream.process.zygote.launch import die_with_parent
 from gradstream.spec import JobSpec
 
+if TYPE_CHECKING:
+    from gradstream.group.rows.peer_rows import PeerRows
+
 
 class PeerProblem(ModelProblem):
     """A peer's: its mini-batches are parts, and come with the requests of the lead."""
@@ -65,10 +68,18 @@ class PeerProblem(ModelProblem):
 
     _memory_taken = PrivateMemory()
 
-    def __init__(self, code: UserCode, batches: Batches | Prefetched, model: GroupModel, pipes: GroupPipes, seed: int) -> None:
-        """`seed`: see `become`."""
-        super().__init__(code, model.flat, batches)
-        self._model, self._pipes, self._seed = model, pipes, seed
+    def __init__(
+        self,
+        code: UserCode,
+        batches: Batches | Prefetched,
+        model: GroupModel,
+        pipes: GroupPipes,
+        seed: int,
+        peer_rows: PeerRows | None = None,
+    ) -> None:
+        """`seed`: see `become`. `peer_rows`: None: the model has no tables."""
+        super().__init__(code, model.flat, batches, rows=peer_rows.rows if peer_rows else None)
+        self._model, self._pipes, self._seed, self._peer_rows = model, pipes, seed, peer_rows
         self._optimizer: OptimizerPart | None = None
 
     def become(self, number: int) -> None:
@@ -78,6 +89,8 @@ class PeerProblem(ModelProblem):
         waits = PeerWaits(lambda _: self.receive, self.wait_for, lambda waited: None, self._waiting)
         self._process = become(self._model, self._pipes, place, self._seed, waits)
         self._train_step = partial(self._process.train_step, self._flat.model)
+        if self._peer_rows:
+            self._peer_rows.become(number, self.receive)
 
     def name_of(self, number: int) -> int:
         """Return the number of this peer in the whole group, which may have others on other machines."""
@@ -92,15 +105,21 @@ class PeerProblem(ModelProblem):
         began, self._waited = time.perf_counter(), 0.0
         self.hooks.enter_epoch(request.epoch)
         self._process.begin(request.position, request.parts, all_compute=request.all_compute)
-        loss = self._step(Minibatch(request.position, request.shares, 0), self._backward(request))
+        loss = self._step(Minibatch(request.position, request.shares, request.examples), self._backward(request))
         left = self._process.leave()
         observed = self.take_observations()
         self._computed += time.perf_counter() - began - self._waited
         packed = observed.pack() if observed else ""
-        return self._process.answer(Trained(loss, packed, self.logged.take_weighted(), left, self.media.give_away()))
+        rows = self._peer_rows.rows.take_parts() if self._peer_rows else ()
+        return self._process.answer(Trained(loss, packed, self.logged.take_weighted(), left, self.media.give_away(), rows))
 
     def _backward(self, request: Train) -> Callable[[Tensor], None]:
-        return backward if request.scale is None else scaled(backward, request.scale)
+        plain = backward if request.scale is None else scaled(backward, request.scale)
+        return self._peer_rows.begin(request, plain) if self._peer_rows else plain
+
+    def state(self) -> dict[str, Any]:
+        """The lead has the rows."""
+        return {key: value for key, value in super().state().items() if key != "rows"}
 
     def receive(self, pipe: Connection) -> Any:
         """Receive from another peer. If it is gone, wait for the lead, which ends the whole group."""

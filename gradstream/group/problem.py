@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import partial
 from itertools import chain
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
 from gradstream.center.entries import Buffers
-from gradstream.errors import InvalidWorkload
 from gradstream.group.check import check_together
 from gradstream.group.devices.replicate_sum import adds_on_devices
 from gradstream.group.fsdp.optimizer import GroupOptimizer
@@ -36,6 +36,7 @@ from gradstream.group.requests import (
     Trained,
     TrainOnMachine,
 )
+from gradstream.group.rows.binding import bind_rows
 from gradstream.group.stages.homes import of_owners
 from gradstream.input.data import Batches
 from gradstream.input.prefetch import Prefetched
@@ -51,6 +52,9 @@ from gradstream.process.begin import seed_of
 from gradstream.spec import JobSpec
 from gradstream.train.problem import Gradient
 
+if TYPE_CHECKING:
+    from gradstream.model.rows.working_rows import WorkingRows
+
 
 class GroupProblem(ModelProblem):
     """The lead's. It takes mini-batches, shares them out, and puts the gradient together of what all peers have left. Theta stays
@@ -64,21 +68,17 @@ class GroupProblem(ModelProblem):
         flat: FlatModel,
         batches: Batches | Prefetched,
         spec: JobSpec,
-        rows: object | None = None,
+        rows: WorkingRows | None = None,
         machine: int = 0,
         devices: Sequence[torch.device] = (),
         gpu_share: int = 1,
     ) -> None:
         """`machine`: number of this one among those of the group. `devices`, `gpu_share`: of its processes here, see `GroupModel`.
         Raises: UserError; InvalidWorkload: a group cannot train this model."""
-        if rows is not None:
-            raise InvalidWorkload(
-                "roles.worker.group: the model has embedding tables, whose rows one process of a worker looks up; remove group and "
-                "raise roles.worker.count"
-            )
-        super().__init__(code, flat, batches, spec.at_once)
-        assert flat.is_inherited, "peers see theta: the model was made with shared_vector"
         group = spec.roles.worker.group
+        self._lead_rows = bind_rows(flat.model, spec, rows.held) if rows else None
+        super().__init__(code, flat, batches, spec.at_once, self._lead_rows.rows if self._lead_rows else None)
+        assert flat.is_inherited, "peers see theta: the model was made with shared_vector"
         self._machines, self._mesh = group.machines, PeerMesh.of(group.on_one_machine)
         on_devices = adds_on_devices(group, devices, gpu_share)
         given = machine * self._mesh.replicate, devices, gpu_share
@@ -96,13 +96,16 @@ class GroupProblem(ModelProblem):
         """Fork the other peers of this machine. `label`, `rank`, `folder`: of the worker. See `Peers`. Raises: OSError."""
         pipes, seed = GroupPipes(self._mesh), seed_of(spec.seed, "stages of worker", rank)
         self._model.make_meeting(folder)
-        problem = PeerProblem(self._code, self._batches, self._model, pipes, seed)
+        peer_rows = self._lead_rows.of_peers() if self._lead_rows else None
+        problem = PeerProblem(self._code, self._batches, self._model, pipes, seed, peer_rows)
         self._peers = peers = Peers(problem, len(self._mesh.places()), spec, label, rank, folder)
         waits = PeerWaits(lambda number: partial(peers.receive, number=number), peers.wait_for, peers.look, peers.waiting)
         self.process = become(self._model, pipes, self._mesh.places()[0], seed, waits)
         self._train_step = partial(self.process.train_step, self._flat.model)
         if not self._mesh.only_replicates:
             self._flat.gradient = self._model.memory.sums[0]
+        if self._lead_rows:
+            self._lead_rows.start()
         torch.set_num_threads(spec.roles.worker.threads)
         if self._flat.computes_on.type != "cpu":
             self.on_core = None
@@ -128,6 +131,8 @@ class GroupProblem(ModelProblem):
             self._peers.close()
             self.process.close()
             self._model.close()
+            if self._lead_rows:
+                self._lead_rows.close()
 
     def take_peer_wait(self) -> float:
         """Return the seconds spent waiting for the other peers since the last call."""
@@ -154,7 +159,8 @@ class GroupProblem(ModelProblem):
         away = [each for each in zip(self._others.on_other_machines, elsewhere, strict=True) if each[1]]
         for number, shares in away:
             self._others.ask(number, TrainOnMachine(taken.position, self._pass, shares, scale), self._flat.theta)
-        total, loss = self._sum_here(taken._replace(shares=here), scale)
+        with self._lead_rows.training(taken) if self._lead_rows else nullcontext():
+            total, loss = self._sum_here(taken._replace(shares=here), scale)
         for number, _ in away:
             trained: Trained = self._others.answer(number)
             self._note(trained)
@@ -165,7 +171,8 @@ class GroupProblem(ModelProblem):
     def _sum_here(self, taken: Minibatch, scale: float | None) -> tuple[Tensor, float]:
         """Return the sum of the gradients of all processes on this machine, and their loss. `scale`: on the loss in float16."""
         own, working = self._ask_to_train(taken, scale)
-        loss = self._step(own, backward if scale is None else scaled(backward, scale))
+        plain = backward if scale is None else scaled(backward, scale)
+        loss = self._step(own, self._lead_rows.noting(plain, own) if self._lead_rows else plain)
         self._wait_for_push()
         self._sum.begin()
         self._sum.note(0, self.process.leave())
@@ -174,19 +181,23 @@ class GroupProblem(ModelProblem):
             self._note(trained)
             loss += trained.loss
             self._sum.note(number, trained.left)
+            if self._lead_rows:
+                self._lead_rows.note(number, trained.rows)
         return self.process.total(self._sum), loss
 
     def _ask_to_train(self, taken: Minibatch, scale: float | None) -> tuple[Minibatch, list[int]]:
         """Let the other peers train their parts of a mini-batch. Returns the lead's, and the peers that have some."""
         own, *others = shares_of(taken.shares, self._mesh)
+        generation = self._lead_rows.rows.held.generation if self._lead_rows else 0
         working = [number for number, (shares, _) in enumerate(others, 1) if shares]
         all_compute = len(working) == len(others)
         for number in working:
             shares, parts = others[number - 1]
-            self._others.ask(number, Train(taken.position, self._pass, shares, scale, parts, all_compute))
+            train = Train(taken.position, self._pass, shares, scale, parts, all_compute, taken.examples, generation)
+            self._others.ask(number, train)
         shares, parts = own
         self.process.begin(taken.position, parts, all_compute=all_compute)
-        return taken._replace(shares=shares), working
+        return taken._replace(shares=shares, named=None), working
 
     def _finished(self, gradient: Tensor) -> Tensor:
         """Return the gradient of the mini-batch where it is sent from, if it is pushed as it is. The sum says whether a peer has
@@ -214,7 +225,8 @@ class GroupProblem(ModelProblem):
         self._flat.theta.add_(self._flat.gradient, alpha=alpha)
 
     def gather_into(self, out: Tensor, wait_for_push: Callable[[], None], send_ahead: Callable[[int], None] | None) -> None:
-        super().gather_into(out, wait_for_push, None)  # until the peers' gradients are added, no part of the sum is final
+        wait = self._lead_rows.alone(wait_for_push) if self._lead_rows else wait_for_push
+        super().gather_into(out, wait, None)  # until the peers' gradients are added, no part of the sum is final
 
     def make_optimizer(self, rule: Optimizer, lr: float) -> VectorOptimizer:
         """Return the optimizer of the worker. With fsdp, the processes share out its state. Plain steps keep none: the lead makes

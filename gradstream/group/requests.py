@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from torch import Tensor
 
@@ -12,6 +12,9 @@ from gradstream.optim.parameters import ParameterShape
 from gradstream.optim.spec import Optimizer
 from gradstream.user_logging.media import Pending
 from gradstream.user_logging.scalars import Taken
+
+if TYPE_CHECKING:
+    from gradstream.group.rows.part_rows import PartGradients
 
 
 class Train(NamedTuple):
@@ -27,6 +30,10 @@ class Train(NamedTuple):
     """Parts of the mini-batch in the replicate of this peer."""
     all_compute: bool
     """Each process of this machine has some parts."""
+    examples: int
+    """Examples of the mini-batch; 0 on another machine than the lead's."""
+    rows: int = 0
+    """`HeldRows.generation` of the lead."""
 
 
 class Check(NamedTuple):
@@ -141,3 +148,5 @@ class Trained(NamedTuple):
     left: Left = Left(())
     media: Sequence[Pending] = ()
     """The images, tables and others that the workload has logged."""
+    rows: Sequence[PartGradients] = ()
+    """The gradients of rows of embedding tables, of each part that this peer has computed."""

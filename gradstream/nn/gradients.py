@@ -78,8 +78,12 @@ class TableForwards:
     def merged(self, clicks: NDArray[np.float32] | None, examples: int | None) -> RowGradients | None:
         """The gradients of all forwards by key, None if there are none; they stay. `examples`: of the mini-batch; None: of each
         forward its own."""
-        parts = [self._one(forward, clicks, examples) for forward in self._forwards.values()]
+        parts = self.by_forward(clicks, examples)
         return merged(parts) if parts else None
+
+    def by_forward(self, clicks: NDArray[np.float32] | None, examples: int | None) -> list[RowGradients]:
+        """As `merged`, of each forward apart, in the order in which backward reached them."""
+        return [self._one(forward, clicks, examples) for forward in self._forwards.values()]
 
     def _note(self, forward: _Forward, leaf: torch.Tensor) -> None:
         forward.gradient = leaf.grad

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from gradstream.optim.schedule import Cosine
 from gradstream.optim.spec import Sgd
 from gradstream.spec.allreduce import gloo_obstacle, nccl_obstacle
+from gradstream.spec.group_tables import obstacle_to_tables
 from gradstream.spec.values import MAX_SHARDS
 
 if TYPE_CHECKING:
@@ -150,8 +151,8 @@ def _check_group(spec: JobSpec) -> None:
         return
     if spec.roles.worker.hogwild > 1:
         raise ValueError(f"{place}: hogwild threads take whole mini-batches, and peers take parts of each; remove one of the two")
-    if spec.tables:
-        raise ValueError(f"{place}: one process of a worker looks up the rows of tables; raise roles.worker.count instead")
+    if spec.tables and (obstacle := obstacle_to_tables(spec.roles.worker.group)):
+        raise ValueError(obstacle)
     group, stages = spec.roles.worker.group, spec.roles.worker.group.stages
     if spec.accumulate * group.parts > spec.batch_size:
         raise ValueError(f"{place}: a batch_size of {spec.batch_size} has no {spec.accumulate * group.parts} parts; raise it")

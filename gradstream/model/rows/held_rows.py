@@ -41,7 +41,9 @@ class HeldRows:
         """Tables whose rows lie in the order of their keys, since they were held: many rows, of which each forward reads few."""
         self._has_asked_rows = False
         """Some of the rows that are held came with the response to a push."""
-        self._lock = threading.Lock()
+        self.generation = 0
+        """Changes when rows are forgotten: those that other processes have of an earlier one are forgotten, too."""
+        self.lock = threading.Lock()
         """Held while a thread looks rows up."""
 
     def use_caches(self) -> None:
@@ -76,6 +78,7 @@ class HeldRows:
 
     def forget(self) -> None:
         """Forget the rows. No thread reads meanwhile."""
+        self.generation += 1
         self._rows.clear()
         self._sorted.clear()
         self._has_asked_rows = False
@@ -85,6 +88,7 @@ class HeldRows:
         return {} if self._has_asked_rows else self._rows
 
     def load(self, saved: Mapping[str, Mapping[str, Any]]) -> None:
+        self.forget()
         self._rows = {name: loaded_rows(FoundRows, columns) for name, columns in saved.items()}
 
     def rows_of(self, name: str, keys: NDArray[np.int64]) -> FoundRows:
@@ -101,7 +105,7 @@ class HeldRows:
 
     def add(self, wanted: Mapping[str, NDArray[np.int64]]) -> None:
         """Look up those keys that are not held. `wanted`: distinct keys of tables, in bucket order."""
-        with self._lock:
+        with self.lock:
             self.await_asked()
             missing = {name: self._missing(name, keys) for name, keys in wanted.items()}
             missing = {name: keys for name, keys in missing.items() if len(keys) or name not in self._rows}
