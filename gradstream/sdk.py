@@ -28,17 +28,17 @@ class TrainingResult:
     evaluation: dict[str, float]
     """The last evaluation, by metric name."""
     model: Path | None
-    """The trained parameters and buffers, as safetensors."""
+    """The trained parameters and buffers, as safetensors; of a large model, the index of its parts."""
     summary: dict[str, Any] = field(repr=False)
     """Samples, rates, staleness and costs, as `gradstream train --json` prints them."""
 
     def weights(self) -> dict[str, Tensor]:
         """The trained model for `load_state_dict`. Raises: FileNotFoundError: the run left no model."""
-        from safetensors.torch import load_file
+        from gradstream.model.weights.stored import TensorsOfModel
 
         if self.model is None:
             raise FileNotFoundError(f"the run left no model: it {self.status}{f', {self.reason}' if self.reason else ''}")
-        return load_file(self.model)
+        return dict(TensorsOfModel(self.model))
 
 
 def submit(

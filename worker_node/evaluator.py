@@ -27,7 +27,7 @@ from gradstream.model.usercode import UserCode, blaming
 from gradstream.process import exits
 from gradstream.process.order import ProcessOrder
 from gradstream.process.saving.content import TextContent
-from gradstream.process.saving.tensor_file import TensorFile
+from gradstream.process.saving.model_parts import files_of_model
 from gradstream.process.saving.uploads import Uploads
 from gradstream.process.store import MODEL, RESULT, open_store
 from gradstream.process.watchdogs.start import StartWatchdog
@@ -140,7 +140,8 @@ class Evaluator:
     def _finish(self) -> None:
         """Store the model that was scored last, and what it scored."""
         uploads = Uploads(open_store(self._order.store, self._order))
-        uploads.add(MODEL, TensorFile(self._flat.own_tensors(), describe_model(self._order)))  # it changes no more
+        for name, content in files_of_model(MODEL, self._flat.own_tensors(), describe_model(self._order)):  # it changes no more
+            uploads.add(name, content)
         scores = {key: value if math.isfinite(value) else None for key, value in self._values.items()}  # JSON has no NaN
         result = {"eval": scores, "version": self._version, "samples": self._samples}
         best = self._judge.state.best

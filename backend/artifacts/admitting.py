@@ -19,12 +19,13 @@ from gradstream.errors import Conflict, Invalid, NotSignedIn, TooLarge
 from gradstream.process.environment import ENVIRONMENT
 from gradstream.process.saving.checkpoint_names import EARLIER, CheckpointPath, shard_part, worker_part
 from gradstream.process.saving.exports import ExportPath
+from gradstream.process.saving.model_files import model_of
 from gradstream.process.saving.table_summary import summary_file
-from gradstream.process.store import BEST, EVALUATIONS, MODEL, RESULT, TENSORS, tables_file
+from gradstream.process.store import EVALUATIONS, RESULT, TENSORS, tables_file
 from gradstream.updates.parameter_table import PARAMETERS
 
 REASON = "stored_bytes"
-_OF_EVALUATOR = frozenset({MODEL, BEST, RESULT, EVALUATIONS})
+_OF_EVALUATOR = frozenset({RESULT, EVALUATIONS})
 _OF_FIRST_WORKER = frozenset({ENVIRONMENT, PARAMETERS, TENSORS})
 
 
@@ -79,7 +80,7 @@ def _may_store(process: ProcessRow, path: str) -> bool:
     at = CheckpointPath.parse(path)
     match process.role:
         case "evaluator":
-            return path in _OF_EVALUATOR
+            return path in _OF_EVALUATOR or model_of(path) is not None
         case "worker":
             own = at is not None and at.part == worker_part(process.rank) and at.suffix != EARLIER
             return own or (process.rank == 0 and path in _OF_FIRST_WORKER)

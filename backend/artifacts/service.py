@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import struct
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
@@ -29,12 +28,10 @@ from gradstream.errors import Invalid, NotFound, NotSignedIn
 from gradstream.process.environment import ENVIRONMENT
 from gradstream.process.saving.checkpoint_names import LIST, CheckpointPath, folder_of
 from gradstream.process.saving.exports import PART, ExportPath
+from gradstream.process.saving.model_files import INDEX, describe, model_of, read_index
 from gradstream.process.saving.table_summary import is_summary_file
 from gradstream.process.store import BEST, MODEL, RESULT, START, TENSORS, TENSORS_EARLIER, is_tables_file
 from gradstream.updates.parameter_table import PARAMETERS
-
-_LONGEST_HEADER = 1 << 26
-"""Bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +64,9 @@ def put(session: Session, platform: Platform, process_id: UUID, path: str, uploa
     completes = at is not None and at.may_complete
     committed = checkpoints.commit_if_complete(session, platform, job, process, at.number) if at and completes else None
     exports.commit_complete(session, platform, job, process, path)
-    if path in (MODEL, BEST, ENVIRONMENT) or is_tables_file(path):
+    if path == ENVIRONMENT or model_of(path) or is_tables_file(path):
         kind: Kind = "environment" if path == ENVIRONMENT else "model"
-        note = _about_best(platform.files.of_attempt(job.id, process.attempt, path)) if path == BEST else None
+        note = about_model(platform.files.of_attempt(job.id, process.attempt, path), path)
         enter(session, job, process.attempt, path, kind, size=upload.size, sha256=sha256, note=note)
     return StoredFile(path=path, size=upload.size, sha256=sha256, committed_checkpoint=committed)
 
@@ -83,12 +80,21 @@ def _check_content(session: Session, job: JobRow, attempt: int, path: str, recei
         checkpoints.check_list(session, job, attempt, at, received)
     elif (exported := ExportPath.parse(path)) and exported.suffix == PART:
         exports.check_part(session, job, attempt, exported, received)
+    elif path.endswith(INDEX) and (model := model_of(path)):
+        _check_index(session, job.id, attempt, model, received)
     elif path == RESULT:
         read_result(received)
     elif path == PARAMETERS:
         read_parameters(received)
     elif is_summary_file(path):
         read_table_summary(received)
+
+
+def _check_index(session: Session, job_id: UUID, attempt: int, model: str, received: Path) -> None:
+    """Raises: Invalid: it is no index, or the attempt has not stored all parts."""
+    missing = [part for part in read_index(received, model).parts if repository.file(session, job_id, attempt, part) is None]
+    if missing:
+        raise Invalid(f"{missing[0]} is not stored; an index comes after all parts.", path=missing[0])
 
 
 def latest_file(session: Session, files: FileStore, process_id: UUID, name: str) -> Path:
@@ -118,7 +124,11 @@ def start_file(session: Session, files: FileStore, process_id: UUID, name: str |
     process = job_rows.process(session, process_id)
     if process is None:
         raise NotSignedIn("This process is not known any more.")
-    if name is not None and name not in (TENSORS, TENSORS_EARLIER) and not (_is_of_a_part(name) or is_tables_file(name)):
+    if (
+        name is not None
+        and name not in (TENSORS, TENSORS_EARLIER)
+        and not (_is_of_a_part(name) or model_of(name) or is_tables_file(name))
+    ):
         raise NotFound(f"'{name}' is not a file of the model or checkpoint that the job starts from.", name=name)
     path = files.of_job(process.job_id) / START if name is None else files.of_start(process.job_id, name)
     if not path.exists():
@@ -131,16 +141,39 @@ def _is_of_a_part(name: str) -> bool:
     return at is not None and at.part is not None
 
 
-def _about_best(path: Path) -> str | None:
-    """`eval/loss 0.31 at 20,000 samples`, as the file itself says; None, if it does not."""
+def about_model(path: Path, name: str) -> str | None:
+    """Return a note on a file of a model: `eval/loss 0.31 at 20,000 samples` of the best one, as the file itself says, and how
+    many parts an index names. None: there is nothing to say."""
+    if name.endswith(INDEX) and (model := model_of(name)):
+        index = read_index(path, model)
+        best = _about_best(index.metadata.gradstream)
+        parts = f"{len(index.parts)} parts, {index.metadata.total_size:,} bytes of tensors"
+        return f"{best}; {parts}" if best else parts
+    return _about_best(describe(path)) if name == BEST else None
+
+
+def _about_best(described: str | None) -> str | None:
+    """`eval/loss 0.31 at 20,000 samples`; None, if it does not say it."""
     try:
-        with path.open("rb") as file:
-            (length,) = struct.unpack("<Q", file.read(8))
-            about = json.loads(file.read(min(length, _LONGEST_HEADER)))["__metadata__"]["gradstream"]
-        about = json.loads(about)["best"]
+        about = json.loads(described or "")["best"]
         return f"{storable(about['metric'])} {float(about['value']):.6g} at {int(about['samples']):,} samples"
-    except (ValueError, KeyError, TypeError, struct.error):
+    except (ValueError, KeyError, TypeError):
         return None
+
+
+def model_files(session: Session, files: FileStore, job_id: UUID, model: str) -> tuple[Found, dict[str, Path]]:
+    """Return the file of a model or its index, and by name all of its files. Raises: NotFound. Invalid: its parts are just being
+    replaced."""
+    try:
+        found, path = find(session, files, job_id, model + INDEX)
+    except NotFound:
+        found, path = find(session, files, job_id, model)
+        return found, {model: path}
+    index = read_index(path, model)
+    parts = {part: find(session, files, job_id, part)[1] for part in index.parts}
+    if any(describe(part) != index.metadata.gradstream for part in parts.values()):
+        raise Invalid(f"The parts of {model} are just being replaced; try again.")
+    return found, {found.name: path} | parts
 
 
 def trained_rows(session: Session, files: FileStore, job_id: UUID) -> dict[str, Path]:
@@ -176,7 +209,7 @@ def is_committed(session: Session, job_id: UUID, attempt: int, checkpoint: int) 
 
 
 def has_model(session: Session, job_id: UUID, attempt: int) -> bool:
-    return repository.file(session, job_id, attempt, MODEL) is not None
+    return any(repository.file(session, job_id, attempt, name) is not None for name in (MODEL, MODEL + INDEX))
 
 
 def result(session: Session, files: FileStore, job_id: UUID, attempt: int) -> dict[str, object]:

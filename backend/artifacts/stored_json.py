@@ -14,6 +14,7 @@ from gradstream.bounds import MAX_COUNT
 from gradstream.errors import Invalid, Mistake
 from gradstream.process.saving.checkpoint_names import LIST, STATE_SUFFIXES, CheckpointPath, folder_of, shard_part, worker_part
 from gradstream.process.saving.exports import PART, ExportPart, ExportPath, export_folder
+from gradstream.process.saving.model_files import INDEX, MAX_INDEX, model_of
 from gradstream.process.saving.part_list import MAX_BYTES, PartList
 from gradstream.process.saving.table_summary import MAX_BYTES as MAX_SUMMARY
 from gradstream.process.saving.table_summary import ShardSummary, is_summary_file
@@ -97,6 +98,8 @@ def most_bytes(path: str) -> int | None:
         return MAX_BYTES
     if is_summary_file(path):
         return MAX_SUMMARY
+    if path.endswith(INDEX) and model_of(path):
+        return MAX_INDEX
     return {RESULT: MAX_RESULT, PARAMETERS: MAX_PARAMETERS}.get(path)
 
 

@@ -17,7 +17,7 @@ from backend.artifacts.models import CheckpointRow
 from backend.files import FileStore
 from backend.jobs import repository
 from backend.jobs.models import JobRow
-from gradstream.errors import InvalidJob, Mistake, NotFound
+from gradstream.errors import Invalid, InvalidJob, Mistake, NotFound
 from gradstream.process.store import BEST, MODEL, START
 from gradstream.spec import JobSpec
 from gradstream.spec.start import StartedFrom, StartFrom, StartPoint
@@ -85,15 +85,18 @@ def _job(session: Session, reference: str) -> JobRow | None:
 def _model(session: Session, files: FileStore, row: JobRow, checkpoint: Literal["final", "best"]) -> StartSource:
     name = BEST if checkpoint == "best" else MODEL
     try:
-        found, path = artifacts.find(session, files, row.id, name)
+        found, paths = artifacts.model_files(session, files, row.id, name)
     except NotFound:
         remedy = "it had no `best` in its job file" if name == BEST else "a job stores its model when training ends"
         if artifacts.newest_checkpoint(session, row.id):
             remedy += "; `checkpoint: last` takes its newest checkpoint"
         raise _refused("job", f"{row.name} ({row.id}) is {row.status} and has no {name}; {remedy}") from None
-    record = StartedFrom(job=row.id, name=row.name, checkpoint=checkpoint, file=name, sha256=found.sha256)
+    except Invalid as error:
+        raise _refused("job", str(error).removesuffix(".")) from None
+    record = StartedFrom(job=row.id, name=row.name, checkpoint=checkpoint, file=found.name, sha256=found.sha256)
     rows = artifacts.trained_rows(session, files, row.id) if name == MODEL else {}
-    return StartSource(record, {START: path} | _start_files(rows))
+    own = {START: paths[name]} if found.name == name else _start_files(paths)
+    return StartSource(record, own | _start_files(rows))
 
 
 def _checkpoint(session: Session, row: JobRow, start: StartFrom) -> CheckpointRow:

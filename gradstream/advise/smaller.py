@@ -21,7 +21,7 @@ from pydantic import ValidationError
 
 from gradstream.api.plan import MeasuredSize, Size
 from gradstream.spec import JobSpec
-from gradstream.spec.roles import WorkerGroup
+from gradstream.spec.roles import Roles, WorkerGroup
 
 _FACTORS = (1, 2, 4, 8, 16)
 _MOST_PROCESSES = 16
@@ -140,7 +140,7 @@ def _changed(spec: JobSpec, steps: list[_Step]) -> Change | None:
         changed = JobSpec.model_validate(whole)
     except ValidationError:
         return None
-    lines = [f"{key}: {_flow(value)}" for key, value in whole.items() if given.get(key) != value]
+    lines = [f"{key}: {_flow(_short(key, value))}" for key, value in whole.items() if given.get(key) != value]
     return Change(changed, lines, any(step.keys.get("roles", {}).get("worker", {}).get("device") for step in steps))
 
 
@@ -151,6 +151,17 @@ def _merged(whole: dict[str, Any], keys: dict[str, Any]) -> dict[str, Any]:
         inside = merged.get(key)
         merged[key] = _merged(inside, value) if isinstance(value, dict) and isinstance(inside, dict) and key != "group" else value
     return merged
+
+
+def _short(key: str, value: Any) -> Any:
+    """Leave out what roles have anyway: the page sends every default."""
+    if key != "roles":
+        return value
+    usual = Roles().model_dump(mode="json")
+    short = {role: {name: each for name, each in keys.items() if each != usual[role][name]} for role, keys in value.items()}
+    if group := short.get("worker", {}).get("group"):
+        short["worker"]["group"] = {axis: count for axis, count in group.items() if count > 1}
+    return {role: keys for role, keys in short.items() if keys}
 
 
 def _flow(value: Any) -> str:

@@ -157,7 +157,7 @@ class PlannedChange(ApiModel):
 
     lines: list[str] = Field(
         description="Lines for the job file, each with a whole key at its top; empty: no change that the platform knows fits",
-        examples=[["roles: {worker: {count: 1, group: {stages: 4}}}", "accumulate: 16"]],
+        examples=[["roles: {worker: {group: {stages: 4}}}", "accumulate: 16"]],
     )
     message: str = Field(description="The effect of the change, or the largest part that does not fit")
 

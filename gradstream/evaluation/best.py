@@ -12,7 +12,7 @@ from gradstream.evaluation.header import describe_model
 from gradstream.evaluation.judge import BestEvaluation, JudgeState
 from gradstream.process.order import ProcessOrder
 from gradstream.process.saving.content import TextContent
-from gradstream.process.saving.tensor_file import TensorFile
+from gradstream.process.saving.model_parts import files_of_model
 from gradstream.process.store import BEST, EVALUATIONS, Store
 
 log = logging.getLogger(__name__)
@@ -50,5 +50,6 @@ class BestModel:
         if self._unsaved is None:
             return
         best, tensors = self._unsaved
-        self._store.put(BEST, TensorFile(tensors, describe_model(self._order, best)))
+        for name, content in files_of_model(BEST, tensors, describe_model(self._order, best)):
+            self._store.put(name, content)
         self._unsaved = None

@@ -7,13 +7,12 @@ import json
 import gradstream
 from gradstream.evaluation.judge import BestEvaluation
 from gradstream.process.order import ProcessOrder
-
-ENTRY = "gradstream"
-"""The only entry, since several would have no order of their own: the same model has the same bytes."""
+from gradstream.process.saving.model_files import ENTRY
 
 
 def describe_model(order: ProcessOrder, best: BestEvaluation | None = None) -> dict[str, str]:
-    """The metadata of a `.safetensors` file. `best`: the evaluation that the model is of, if it is a job's best one."""
+    """The metadata of a `.safetensors` file: one entry, since several would have no order of their own, and the same model has the
+    same bytes. `best`: the evaluation that the model is of, if it is a job's best one."""
     about: dict[str, object] = {"version": gradstream.__version__, "job": str(order.job_id), "name": order.spec.name}
     about["strategy"] = order.spec.strategy.name
     if order.origin and order.origin.commit:

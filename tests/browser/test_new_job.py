@@ -6,6 +6,7 @@ import re
 import shutil
 from pathlib import Path
 
+import psutil
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -394,6 +395,14 @@ def test_the_plan_says_where_why_not_and_how_much(open_page: OpenPage) -> None:
     expect(plan).to_contain_text("each of its 3 workers holds a shard")
     text.fill(f"{job}roles: {{worker: {{count: 1, group: {{replicate: 2, machines: 2}}}}}}\n")
     expect(plan).to_contain_text("sends 4 MB to each other machine for a mini-batch")
+    text.fill(job.replace("async", "sync") + "roles: {worker: {count: 4}}\n")
+    plan.get_by_label("Parameters").fill(str(psutil.virtual_memory().total // 78))  # 21 vectors with a server, 18 without
+    plan.get_by_role("button", name="Plan with it").click()
+    expect(plan).to_contain_text("roles: {server: {count: 0}, worker: {count: 4}}")
+    expect(plan).to_contain_text("The job fits with this line in place of the one of the same name")
+    plan.get_by_label("Parameters").fill(str(10**11))
+    plan.get_by_role("button", name="Plan with it").click()
+    expect(plan).to_contain_text("No known change of the job file fits. The largest part is ")
 
 
 @pytest.mark.more

@@ -6458,7 +6458,7 @@ export interface components {
              * Lines
              * @description Lines for the job file, each with a whole key at its top; empty: no change that the platform knows fits
              * @example [
-             *       "roles: {worker: {count: 1, group: {stages: 4}}}",
+             *       "roles: {worker: {group: {stages: 4}}}",
              *       "accumulate: 16"
              *     ]
              */

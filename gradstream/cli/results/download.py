@@ -34,6 +34,7 @@ def command(
     """
     from gradstream.cli.terminal.output import print_json, size, talk
     from gradstream.errors import NotFound
+    from gradstream.process.saving.model_files import with_parts
 
     with connect(url, token_file) as client:
         found = client.find(job)
@@ -41,7 +42,7 @@ def command(
             _download_code(client, found, into, as_json)
             return
         there = {artifact.name: artifact for artifact in client.artifacts(found.id)}
-        wanted = names or [name for name, artifact in there.items() if artifact.kind != "checkpoint"]
+        wanted = with_parts(names or [], there) or [name for name, artifact in there.items() if artifact.kind != "checkpoint"]
         if missing := [name for name in wanted if name not in there]:
             raise NotFound(f"{found.name} has no {', '.join(missing)}; it has: {', '.join(there) or 'no files yet'}")
         if not wanted:

@@ -19,6 +19,7 @@ from gradstream.client.methods.metric_points import MetricPoints
 from gradstream.errors import NotFound
 from gradstream.events import EventKind
 from gradstream.process.environment import ENVIRONMENT, Environment
+from gradstream.process.saving.model_files import tensor_files, with_parts
 
 
 class Reading(ApiConnection):
@@ -184,13 +185,23 @@ class Reading(ApiConnection):
         return [Artifact.model_validate(item) for item in self._items(f"jobs/{self._id(job)}/artifacts")]
 
     def download(self, job: JobReference, name: str, *, into: Path | str = ".") -> Path:
-        """Fetch one artifact into the folder `into`; it appears there only whole and with the right checksum."""
+        """Fetch one artifact into the folder `into`; it appears there only whole and with the right checksum. `model.safetensors`
+        and `best.safetensors` also name models in parts: all parts are fetched, and the index's path is returned. Raises: Invalid:
+        one was replaced meanwhile."""
         id, folder = self._id(job), Path(into)
         there = {artifact.name: artifact for artifact in self.artifacts(id)}
-        if name not in there:
-            raise NotFound(f"the job has no artifact '{name}'; it has {', '.join(there) or 'no files yet'}")
+        names = with_parts([name], there)
+        if missing := [each for each in names if each not in there]:
+            raise NotFound(f"the job has no artifact '{missing[0]}'; it has {', '.join(there) or 'no files yet'}")
+        path = [self._download(id, there[each], folder) for each in names][-1]
+        if names != [name]:
+            tensor_files(path)
+        return path
+
+    def _download(self, id: UUID, artifact: Artifact, folder: Path) -> Path:
+        name = artifact.name
         target = folder / Path(name).name
         folder.mkdir(parents=True, exist_ok=True)
         partial = target.with_name(f"{target.name}.part")
-        self._fetch(f"jobs/{id}/artifacts/{name}", partial, there[name].sha256)
+        self._fetch(f"jobs/{id}/artifacts/{name}", partial, artifact.sha256)
         return partial.replace(target)

@@ -15,6 +15,7 @@ from gradstream.local.training.alerts import RunAlerts
 from gradstream.local.training.attempt import LocalAttempt
 from gradstream.local.training.run_progress import RunProgress
 from gradstream.process.exits import GOOD, Exit
+from gradstream.process.saving.model_files import find_model
 from gradstream.process.store import BEST, MODEL, TABLES_PATTERN
 from gradstream.spec import JobSpec, shard_count
 from gradstream.user_logging.files import MEDIA_FOLDER
@@ -125,9 +126,10 @@ class TrainingRun:
         self._console.print(f"[bold red]failed[/]: {name}: {end.message}\n{log}", highlight=False)
 
     def _conclude(self, result: dict[str, Any]) -> dict[str, Any]:
-        model, best = self._attempt.store / MODEL, result.get("best")
+        store, best = self._attempt.store, result.get("best")
+        model = find_model(store, MODEL) or store / MODEL
         about = f"{best['metric']} {best['value']:.6g} at {best['samples']:,} samples" if best else ""
-        kept = f"\nbest: {model.with_name(BEST)} ({about})" if best else ""
+        kept = f"\nbest: {find_model(store, BEST)} ({about})" if best else ""
         tables = sorted(model.parent.glob(TABLES_PATTERN))
         kept += f"\ntables: {' '.join(map(str, tables))}" if tables else ""
         media = model.with_name(MEDIA_FOLDER)

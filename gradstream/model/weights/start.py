@@ -9,12 +9,15 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
+from gradstream.errors import Invalid
 from gradstream.model.buffers import plain_name
 from gradstream.model.usercode import UserCode
 from gradstream.model.weights.in_checkpoint import read_weights
+from gradstream.model.weights.stored import TensorsOfModel
 from gradstream.process.exits import UserError
 from gradstream.process.order import ProcessOrder
-from gradstream.process.store import START, open_store
+from gradstream.process.saving.model_files import INDEX, read_index
+from gradstream.process.store import BEST, MODEL, START, Store, open_store
 from gradstream.spec import JobSpec
 from gradstream.spec.start import NEEDS_A_FILE, StartFrom, takes_checkpoint
 
@@ -38,20 +41,31 @@ def load_start(model: nn.Module, order: ProcessOrder, start: StartFrom, folder: 
     if takes_checkpoint(start.checkpoint):
         set_weights(model, read_weights(partial(store.start, folder)))
     else:
-        load_weights(model, folder / "code" / start.file if start.file else store.start(folder) or Path(START))
+        load_weights(model, folder / "code" / start.file if start.file else _fetch_model(store, folder))
+
+
+def _fetch_model(store: Store, folder: Path) -> Path:
+    """Return the file of the model, or its index with all parts beside it."""
+    if file := store.start(folder):
+        return file
+    for model in (MODEL, BEST):
+        if index := store.start(folder, model + INDEX):
+            for part in read_index(index, model).parts:
+                store.start(folder, part)
+            return index
+    return Path(START)
 
 
 def load_weights(model: nn.Module, file: Path) -> None:
-    """Set the model's parameters and buffers to those of a .safetensors file. Raises: UserError: there is no such file, or it
-    is of another model."""
+    """Set the model's parameters and buffers to those of a .safetensors file, or of an index and its parts. Raises: UserError:
+    there is no such file, or it is of another model."""
     from safetensors import SafetensorError
-    from safetensors.torch import load_file
 
     try:
-        set_weights(model, load_file(file))
+        set_weights(model, TensorsOfModel(file))
     except FileNotFoundError as error:
         raise UserError(f"start_from: there is no file {file.name}") from error
-    except (OSError, SafetensorError) as error:
+    except (OSError, SafetensorError, Invalid) as error:
         raise UserError(f"start_from: {file.name} cannot be read as .safetensors: {error}") from error
 
 

@@ -200,6 +200,50 @@ def test_a_job_starts_from_a_copy_of_another_ones_model(running: Running, platfo
         running.agent.put("evaluator", "model.safetensors", content)
 
 
+def put_parts(running: Running, model: str, about: str = "{}", *, only: int = 3) -> dict[str, bytes]:
+    """Store a model of two parts and its index, or the first of these files."""
+    parts = {
+        f"{model}-0000{k}-of-00002.safetensors": save({f"w{k}": torch.ones(k)}, metadata={"gradstream": about}) for k in (1, 2)
+    }
+    named = {f"w{k}": part for k, part in enumerate(parts, 1)}
+    index = {"metadata": {"total_size": 12, "gradstream": about}, "weight_map": named}
+    files = dict([*parts.items(), (f"{model}.safetensors.index.json", json.dumps(index).encode())][:only])
+    for name, content in files.items():
+        answer = running.agent.put("evaluator", name, content)
+        assert answer.status_code == 200, answer.text
+    return files
+
+
+def test_a_job_starts_from_a_copy_of_all_parts_of_a_model(running: Running, platform: Platform, tmp_path: Path) -> None:
+    files = put_parts(running, "model")
+    listed = {item["name"]: item for item in running.items("artifacts")}
+    assert {listed[name]["kind"] for name in files} == {"model"}
+    assert listed["model.safetensors.index.json"]["note"] == "2 parts, 12 bytes of tensors"
+    job = submit(running.api, tmp_path, name="next", start_from={"job": "small"})
+    folder = platform.files.of_job(UUID(job["id"]))
+    assert {path.name: path.read_bytes() for path in (folder / "start").iterdir()} == files
+    assert not (folder / "start.safetensors").exists()
+    config = running.api.get(f"/jobs/{job['id']}").json()
+    assert config["started_from"]["file"] == "model.safetensors.index.json"
+
+
+def test_an_index_comes_after_its_parts_and_no_job_starts_from_parts_of_two_models(running: Running, tmp_path: Path) -> None:
+    early = {"metadata": {"total_size": 1}, "weight_map": {"w": "model-00001-of-00001.safetensors"}}
+    refused = running.agent.put("evaluator", "model.safetensors.index.json", json.dumps(early).encode())
+    assert (refused.status_code, "is not stored; an index comes after all parts" in refused.text) == (422, True)
+    assert running.agent.put("worker-0", "model-00001-of-00001.safetensors").status_code == 422, "it is the evaluator's"
+    first, second = (json.dumps({"best": {"metric": "eval/loss", "value": value, "samples": 12}}) for value in (0.5, 0.25))
+    put_parts(running, "best", first)
+    put_parts(running, "best", second, only=1)
+    note = next(item["note"] for item in running.items("artifacts") if item["name"].endswith("index.json"))
+    assert note == "eval/loss 0.5 at 12 samples; 2 parts, 12 bytes of tensors"
+    body = {"spec": spec(start_from={"job": "small", "checkpoint": "best"}), "bundle": upload(running.api, tmp_path)}
+    answer = running.api.post("/jobs", json=body)
+    assert (answer.status_code, "are just being replaced; try again" in answer.text) == (422, True)
+    put_parts(running, "best", second)
+    assert running.api.post("/jobs", json=body).status_code == 201
+
+
 def test_a_job_starts_from_the_checkpoint_that_was_the_newest_when_it_was_submitted(
     api: httpx.Client, agent: Agent, controller: Controller, platform: Platform, tmp_path: Path
 ) -> None:

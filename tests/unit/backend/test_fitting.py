@@ -78,7 +78,7 @@ def keeping(gb: float, size: MeasuredSize = DEEP) -> MeasuredSize:
     return size.model_copy(update={"activations": int(gb * GB)})
 
 
-ON_4 = "roles: {server: {count: 1}, worker: {count: 1, device: cuda, group: "
+ON_4 = "roles: {worker: {device: cuda, group: "
 CASES: dict[str, tuple[Machines, JobSpec, Size, list[str]]] = {
     "parts of a mini-batch": (Machines(90), job(batch_size=64), DEEP, ["accumulate: 8"]),
     "one example": (Machines(70), job(batch_size=1), keeping(30), ["recompute: blocks"]),
@@ -92,7 +92,7 @@ CASES: dict[str, tuple[Machines, JobSpec, Size, list[str]]] = {
         Machines(110),
         job(4),
         keeping(0.01),
-        ["roles: {server: {count: 1}, worker: {count: 2, device: cpu, group: {fsdp: 2}}}"],
+        ["roles: {worker: {count: 2, device: cpu, group: {fsdp: 2}}}"],
     ),
     "optimizer on a GPU": (Machines(500, (16, 16)), job(1, "cuda"), keeping(0.01), [ON_4 + "{fsdp: 2}}}"]),
     "optimizer on a GPU, size alone": (Machines(500, (15,) * 4), job(1, "cuda"), Size(parameters=GB), [ON_4 + "{fsdp: 2}}}"]),
@@ -107,13 +107,13 @@ CASES: dict[str, tuple[Machines, JobSpec, Size, list[str]]] = {
         Machines(500, (3,) * 4),
         job(1, "auto"),
         keeping(0.01),
-        [ON_4.replace("cuda", "auto") + "{fsdp: 2, stages: 2}}}", "accumulate: 8"],
+        ["roles: {worker: {group: {fsdp: 2, stages: 2}}}", "accumulate: 8"],
     ),
     "outside of blocks": (
         Machines(500, (4,) * 4),
         job(1, "cuda"),
         WIDE,
-        ["roles: {server: {count: 1}, worker: {count: 1, device: cpu}}"],
+        ["roles: {worker: {device: cpu}}"],
     ),
     "a group that has parts": (
         Machines(500, (9,) * 4),
@@ -131,6 +131,13 @@ def test_a_proposal_planned_again_has_no_warning(case: str) -> None:
     found = machines.propose(spec, size)
     assert found.lines == lines
     assert machines.warnings(paste(spec, found), size) == []
+
+
+def test_a_job_with_all_defaults_written_out_gets_a_short_line() -> None:
+    """The page sends it so."""
+    machines, spec = Machines(500, (16, 16)), job(1, "cuda", batch_size=64)
+    whole = JobSpec.model_validate(spec.model_dump(mode="json"))
+    assert machines.propose(whole, keeping(0.01)).lines == machines.propose(spec, keeping(0.01)).lines == [ON_4 + "{fsdp: 2}}}"]
 
 
 @pytest.mark.parametrize("gb", [10, 40, 80, 160])

@@ -31,6 +31,8 @@ test("a model says which it is", () => {
     "best: eval/loss 0.31 at 20,000 samples",
     "last: At the end of attempt 2, 39,488 samples",
   ])
+  const inParts = [model("model-00001-of-00002.safetensors"), model("model-00002-of-00002.safetensors"), model("model.safetensors.index.json")]
+  expect(said(job("succeeded"), { artifacts: inParts })[0]).toBe("final: model.safetensors.index.json, 6 kB")
   const [final] = said(job("succeeded"), { artifacts: [model("model.safetensors"), model("tables-0.safetensors")] })
   expect(final).toBe("final: model.safetensors, 2 kB; rows of tables without the state of their rule")
 })

@@ -44,16 +44,24 @@ export function startPoints(job: Job, stored: Stored | undefined, unknown: strin
 type Found = Pick<StartPoint, "exists" | "about">
 
 function findFinal(job: Job, artifacts: readonly Artifact[]): Found {
-  const model = artifacts.find(({ name }) => name === "model.safetensors")
+  const model = findModel(artifacts, "model.safetensors")
   if (!model) return missing(hasEnded(job) ? "The job ended without one" : "The job stores it when training ends")
   const withRows = artifacts.some(({ name }) => name.startsWith("tables-"))
   return there(`${model.name}, ${formatBytes(model.size)}${withRows ? "; rows of tables without the state of their rule" : ""}`)
 }
 
 function findBest(job: Job, artifacts: readonly Artifact[]): Found {
-  const model = artifacts.find(({ name }) => name === "best.safetensors")
+  const model = findModel(artifacts, "best.safetensors")
   if (!model) return missing(hasEnded(job) ? "The job ended without one" : "The job stores it with an evaluation")
   return there(model.note ?? `${model.name}, ${formatBytes(model.size)}`)
+}
+
+/** The one file of a model, or the index of its parts, with the size of all of them. */
+function findModel(artifacts: readonly Artifact[], file: string): Artifact | undefined {
+  const index = artifacts.find(({ name }) => name === `${file}.index.json`)
+  if (!index) return artifacts.find(({ name }) => name === file)
+  const parts = artifacts.filter(({ name }) => name.startsWith(file.replace(".safetensors", "-")) && name.endsWith(".safetensors"))
+  return { ...index, size: parts.reduce((sum, { size }) => sum + size, index.size) }
 }
 
 function findLast(job: Job, { checkpoints, files }: Stored): Found {
