@@ -9,6 +9,7 @@ from pathlib import Path
 import torch
 
 from gradstream.process import exits
+from gradstream.process.gpus.mps import finish_kernels
 from gradstream.process.gpus.use import check_gpus
 from gradstream.process.order import ProcessOrder
 from gradstream.shard_server.settings import ServerSettings
@@ -34,6 +35,7 @@ def main(order: ProcessOrder, folder: Path) -> int:
         finally:
             reporter.close(_GOODBYE if server and server.leaving else _LAST)
     if server and server.leaving and not server.shard.ended:
+        finish_kernels()
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGTERM)  # it has not done its work: whoever waits for it has to see that
     return ending.code

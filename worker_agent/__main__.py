@@ -16,6 +16,7 @@ from gradstream.sandbox.sandbox import Isolation
 from worker_agent.agent import Agent
 from worker_agent.arguments import read_settings
 from worker_agent.consumer import Consumer
+from worker_agent.machine.mps import Mps
 from worker_agent.settings import AgentSettings
 
 log = structlog.get_logger(__name__)
@@ -27,10 +28,10 @@ _QUIET = ("httpx", "httpcore", "kombu", "celery.worker.strategy", "celery.app.tr
 class Supervisor(threading.Thread):
     """Runs the agent's loop beside Celery, which wants the main thread. Job processes die with this thread."""
 
-    def __init__(self, settings: AgentSettings, isolation: Isolation) -> None:
+    def __init__(self, settings: AgentSettings, isolation: Isolation, mps: Mps | None) -> None:
         super().__init__(name="supervisor", daemon=True)
         self._consumer = Consumer(settings, lambda: self._call(self._agent.wake))
-        self._agent = Agent(settings, isolation, self._consumer.open)
+        self._agent = Agent(settings, isolation, self._consumer.open, mps=mps)
         self._loop = asyncio.new_event_loop()
         self._failed = False
 
@@ -64,11 +65,12 @@ def main(arguments: list[str] | None = None) -> int:
     jsonlog.configure(sys.stderr, quiet=_QUIET)
     try:
         isolation = find_isolation(settings.isolation, settings.network, settings.work_dir / "processes", settings.writable)
+        mps = Mps(settings.work_dir, isolation) if settings.mps else None
     except Lacking as error:
         log.error(str(error))
         return 2
     log.info(isolation.sentence)
-    return Supervisor(settings, isolation).serve()
+    return Supervisor(settings, isolation, mps).serve()
 
 
 if __name__ == "__main__":

@@ -30,11 +30,12 @@ from worker_agent import aside, leave, reconcile
 from worker_agent.api import ControlPlane, ProcessReport
 from worker_agent.bundles import Bundles
 from worker_agent.consumer import NodeQueue
-from worker_agent.desired import Desired
+from worker_agent.desired import Desired, reached_here
 from worker_agent.isolation.sandboxes import Sandboxes
 from worker_agent.machine import gpus
 from worker_agent.machine.gpus import Gpu
 from worker_agent.machine.kernels import KernelCompiler
+from worker_agent.machine.mps import Mps
 from worker_agent.machine.rotation import Rotation
 from worker_agent.machine.usage import Measuring, Usage
 from worker_agent.output.shipping import Shipping
@@ -61,8 +62,9 @@ class Agent:
         isolation: Isolation,
         on_mailbox: Callable[[NodeQueue], None],
         zygote: Zygote | None = None,
+        mps: Mps | None = None,
     ) -> None:
-        self._settings, self._isolation, self._on_mailbox = settings, isolation, on_mailbox
+        self._settings, self._isolation, self._on_mailbox, self._mps = settings, isolation, on_mailbox, mps
         self._api = ControlPlane(settings)
         self._rotation = Rotation(self._api, settings.work_dir)
         self._mailbox: NodeQueue | None = None
@@ -147,6 +149,8 @@ class Agent:
                 return
             registration = await self._api.register(found, self._isolation)
             self._beat_every = registration.heartbeat_every
+            if self._mps:
+                self._mps.start(found)
             self._open(registration.mailbox)
             self._next_beat = 0.0
             log.info("registered", node=self._settings.node_name, slots=self._settings.slots, isolation=self._isolation.level)
@@ -213,7 +217,7 @@ class Agent:
 
     def _apply(self, answer: Desired, reports: list[ProcessReport]) -> None:
         """Compare what is desired with what was just reported: an end that was not reported yet is not forgotten."""
-        orders = {order.id: self._as_reached_here(order) for order in answer.orders}
+        orders = {order.id: reached_here(order, self._settings) for order in answer.orders}
         known: dict[UUID, State] = {report.id: report.state for report in reports}
         todo = reconcile.steps(orders.keys() | (answer.refused.keys() & known.keys()), known)
         for id in todo.forget:
@@ -221,19 +225,10 @@ class Agent:
         for id in todo.kill:
             self._processes.kill(id)
         for order in sorted((orders[id] for id in todo.start), key=_servers_first):
-            self._processes.start(self._shared.told(order, orders.values()))
+            told = self._shared.told(order, orders.values())
+            self._processes.start(self._mps.told(told) if self._mps else told)
         used = (*orders.values(), *(process.order for process in self._processes.live))
         self._shared.keep({order.plane_id for order in used})
-
-    def _as_reached_here(self, order: ProcessOrder) -> ProcessOrder:
-        """With the addresses that this machine has for the data plane and the API, where they are others."""
-        plane, store = self._settings.plane_redis_url, self._settings.process_api_url
-        return order.model_copy(
-            update={
-                "plane": order.plane.model_copy(update={"url": plane or order.plane.url}),
-                "store": order.store.model_copy(update={"url": store or order.store.url}),
-            }
-        )
 
     async def _wait(self, pause: float) -> None:
         try:
@@ -267,6 +262,8 @@ class Agent:
         self._measuring.close()
         self._kernels.close()
         await self._processes.close()
+        if self._mps:
+            await asyncio.to_thread(self._mps.close)
         await self._shipping.stop()
         await self._shipping.ship_rest(TAIL_BOUND)
         self._shared.close()

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 import gradstream
 from gradstream.errors import Unavailable
 from gradstream.process.order import ProcessOrder
+from worker_agent.settings import AgentSettings
 
 _SHORTEST, _LONGEST = 0.01, 3600.0
 
@@ -49,6 +50,17 @@ def read_desired(message: Any) -> Desired:
         except (ValidationError, _Unknown) as error:
             refused[id] = _sentence(error)
     return Desired(orders, every, rotate, refused)
+
+
+def reached_here(order: ProcessOrder, settings: AgentSettings) -> ProcessOrder:
+    """Return the order with the addresses that this machine has for the data plane and the API, where they are others."""
+    plane, store = settings.plane_redis_url, settings.process_api_url
+    return order.model_copy(
+        update={
+            "plane": order.plane.model_copy(update={"url": plane or order.plane.url}),
+            "store": order.store.model_copy(update={"url": store or order.store.url}),
+        }
+    )
 
 
 def read_interval(told: Any) -> float:

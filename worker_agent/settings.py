@@ -42,6 +42,9 @@ class AgentSettings(BaseSettings):
     with it. Modules that start threads must not be among them."""
     gpus_within: float = Field(30.0, gt=0)
     """Seconds that the GPUs' driver may take to say which there are. Without an answer the node registers without any."""
+    mps: bool = False
+    """Run NVIDIA's Multi-Process Service, so that kernels of processes that share a GPU run side by side. One that fails on the GPU
+    may end all others there. It needs the isolation none."""
     shared_memory: Path | None = PLACE
     """A file system in memory, for the vectors of workers whose servers run here, too. Empty: all vectors go through Redis."""
 

@@ -22,7 +22,7 @@ ENTRIES = {
 }
 _FOLDERS = {
     "files": {"bundles", "jobs", "incoming"},
-    "agent": {"bundles", "processes", "machine", "owner", "credential", "credential.new", "credential.next"},
+    "agent": {"bundles", "processes", "machine", "owner", "mps", "credential", "credential.new", "credential.next"},
     "secrets": {*PASSWORDS, *FORMER_PASSWORDS, FOLDER_ID, f"{FOLDER_ID}.tmp", "new-account", "join-token"},
 }
 _ID = {FOLDER_ID, f"{FOLDER_ID}.tmp"}

@@ -184,6 +184,7 @@ def agent_environment(
     name: str,
     slots: int | None,
     isolate: Isolate | None = None,
+    mps: bool = False,
 ) -> dict[str, str]:
     """`join_token`: kept in the folder until `forget_join_token`."""
     settings: dict[str, object] = {
@@ -195,6 +196,7 @@ def agent_environment(
         "WORK_DIR": folder.path,
         "HIDDEN": folder.path,
         **(isolate or Isolate()).settings(),
+        "MPS": mps,
     }
     if join_token:
         settings["JOIN_TOKEN_FILE"] = folder.keep_secret(_JOIN_TOKEN, join_token)

@@ -53,6 +53,8 @@ class Options:
     plane_memory: str = "2gb"
     """Memory limit of the data plane's Redis, which refuses writes above it."""
     isolate: Isolate = Isolate()
+    mps: bool = False
+    """The agent runs MPS for processes that share a GPU."""
 
     @property
     def open_to_machines(self) -> bool:

@@ -84,6 +84,7 @@ class Programs:
             **({"SLOTS": options.slots} if options.slots else {}),
             "HIDDEN": self._folder.path,
             **options.isolate.settings(),
+            "MPS": options.mps,
             "PRELOAD": "sklearn.datasets" if find_spec("sklearn") else "",  # of the example that newcomers begin with
         }
         return Child("agent", python_program("worker_agent"), log=self._folder.logs / "agent.log", env=clean_environment(settings))

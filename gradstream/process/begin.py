@@ -23,6 +23,7 @@ from gradstream.center.tables import kernel_cache
 from gradstream.process import exits
 from gradstream.process.blame import shorten_warnings
 from gradstream.process.exits import EXIT_CODES, Exit, ExitReason
+from gradstream.process.gpus.mps import finish_kernels, join_mps
 from gradstream.process.gpus.use import limit_gpu_memory
 from gradstream.process.naming import name_process
 from gradstream.process.order import ProcessOrder
@@ -77,6 +78,8 @@ def begin(
     except BaseException as error:  # nothing may unwind into the code that forked us
         _explain(error, folder)
     finally:
+        with contextlib.suppress(RuntimeError):  # an error of its GPU is told already
+            finish_kernels()
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
@@ -138,6 +141,7 @@ def _settle(order: ProcessOrder, folder: Path) -> None:
 
     torch.set_num_threads(threads)
     skip_compiler()
+    join_mps(order)
     if len(order.visible_gpus) == 1:  # the peers of a group on several GPUs know which one is theirs
         limit_gpu_memory(order.gpu_share)
 

@@ -74,6 +74,15 @@ class SharedMemory(BaseModel, frozen=True):
     """Shards on this node."""
 
 
+class MpsShare(BaseModel, frozen=True):
+    """Told by the node's agent, where it runs MPS: see `gradstream.process.gpus.mps`."""
+
+    pipes: str
+    """The folder of the daemon's sockets."""
+    memory: list[int]
+    """Bytes that each process may have on each of its `visible_gpus`."""
+
+
 class ProcessOrder(BaseModel, frozen=True):
     id: UUID
     job_id: UUID
@@ -99,6 +108,9 @@ class ProcessOrder(BaseModel, frozen=True):
     group, and a shard, have one entry. Empty: it computes on the CPU. An index may repeat: its processes share it."""
     gpu_share: int = 1
     """k: each of its processes may take 1/k of the memory of its GPU."""
+
+    mps: MpsShare | None = None
+    """None: its kernels take turns with those of other processes."""
 
     @property
     def visible_gpus(self) -> list[int]:

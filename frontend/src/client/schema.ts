@@ -5821,6 +5821,16 @@ export interface components {
             norm: number | null;
         };
         /**
+         * MpsShare
+         * @description Told by the node's agent, where it runs MPS: see `gradstream.process.gpus.mps`.
+         */
+        MpsShare: {
+            /** Pipes */
+            pipes: string;
+            /** Memory */
+            memory: number[];
+        };
+        /**
          * Muon
          * @description Momentum made orthogonal, for each matrix; AdamW steps all other parameters.
          */
@@ -6827,6 +6837,7 @@ export interface components {
              * @default 1
              */
             gpu_share: number;
+            mps?: components["schemas"]["MpsShare"] | null;
         };
         /**
          * ProcessStatus

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gradstream.cli.common import AsJson
-from gradstream.cli.platform.starting import Isolation, JobNetwork, Slots, Writable, isolate
+from gradstream.cli.platform.starting import Isolation, JobNetwork, Mps, Slots, Writable, isolate
 
 if TYPE_CHECKING:
     from gradstream.local.joining import Invitation, NodeFolder
@@ -40,6 +40,7 @@ def command(
     isolation: Isolation = "auto",
     job_network: JobNetwork = "internet",
     writable: Writable = None,
+    mps: Mps = False,
     as_json: AsJson = False,
 ) -> None:
     """Let the jobs of a platform use this machine, until Ctrl-C. Needs no Docker, no Postgres and no Redis here.
@@ -66,7 +67,7 @@ def command(
         check(invitation, platform)
         _warn(invitation, platform)
         isolated = isolate(isolation, job_network, writable)
-        environment = agent_environment(folder, platform, join_token, invitation, name=node, slots=slots, isolate=isolated)
+        environment = agent_environment(folder, platform, join_token, invitation, name=node, slots=slots, isolate=isolated, mps=mps)
         _run(folder, agent_command(), environment, platform, as_json=as_json)
 
 

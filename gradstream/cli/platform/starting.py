@@ -75,6 +75,15 @@ Writable = Annotated[
     ),
 ]
 
+Mps = Annotated[
+    bool,
+    typer.Option(
+        "--mps",
+        help="Run NVIDIA's MPS for jobs that share a GPU: their kernels run side by side, and one that fails may end the others; "
+        "needs --isolation none",
+    ),
+]
+
 
 def isolate(isolation: str, job_network: str, writable: list[Path] | None) -> Isolate:
     return Isolate(isolation, job_network, tuple(path.resolve() for path in writable or ()))
@@ -91,6 +100,7 @@ def options(
     plane_port: int | None = None,
     allowed_hosts: list[str] | None = None,
     isolate: Isolate | None = None,
+    mps: bool = False,
 ) -> Options:
     from gradstream.client.credentials import ClientSettings
 
@@ -109,6 +119,7 @@ def options(
         plane_port=plane_port,
         allowed_hosts=names,
         isolate=isolate or Isolate(),
+        mps=mps,
     )
 
 

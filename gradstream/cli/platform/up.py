@@ -15,6 +15,7 @@ from gradstream.cli.platform.starting import (
     JobNetwork,
     Join,
     LivePort,
+    Mps,
     PlanePort,
     Port,
     Slots,
@@ -48,6 +49,7 @@ def command(
     isolation: Isolation = "auto",
     job_network: JobNetwork = "internet",
     writable: Writable = None,
+    mps: Mps = False,
     as_json: AsJson = False,
 ) -> None:
     """Start the platform on this machine: database, Redis, API with the web page, controller and one node agent.
@@ -70,11 +72,16 @@ def command(
         plane_port=plane_port,
         allowed_hosts=allowed_host,
         isolate=isolate(isolation, job_network, writable),
+        mps=mps,
     )
     starting = Starting()
     platform = LocalPlatform(chosen, on_step=starting.step, on_trouble=starting.trouble)
-    if _runs_already(platform.folder, as_json):
-        return
+    if not _runs_already(platform.folder, as_json):
+        _run(platform, starting, chosen, as_json)
+
+
+def _run(platform: LocalPlatform, starting: Starting, chosen: Options, as_json: bool) -> None:
+    """Until Ctrl-C, or until it ends by itself."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # both ask for an orderly end
     try:
         with starting:
