@@ -35,7 +35,7 @@ from gradstream.model.problem import ModelProblem
 from gradstream.model.usercode import UserCode
 from gradstream.process import begin
 from gradstream.spec import JobSpec
-from gradstream.train.worker_model import WorkerModel
+from gradstream.training.worker_model import WorkerModel
 from gradstream.workload import Split
 
 BLOCKS, GOAL = 16, 0.4

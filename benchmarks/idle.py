@@ -26,9 +26,9 @@ from gradstream.process.shared import SharedFolders
 from gradstream.process.zygote.zygote import Exited, Refused, Started, Zygote
 from gradstream.sim.toys import Quadratic, job
 from gradstream.spec import JobSpec
-from gradstream.train.link import Link, LinkEvents
-from gradstream.train.problem import Gradient
-from gradstream.train.replica import Replica
+from gradstream.training.link import Link, LinkEvents
+from gradstream.training.problem import Gradient
+from gradstream.training.replica import Replica
 from gradstream.wire import plane
 from gradstream.wire.gpu.memory import CudaMemory
 from gradstream.wire.port import RedisPort

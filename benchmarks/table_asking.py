@@ -28,9 +28,9 @@ from gradstream.process.order import PlaneAccess, ProcessOrder, Role, StoreAcces
 from gradstream.shard_server.settings import ServerSettings
 from gradstream.sim.workload import Workloads
 from gradstream.spec import JobSpec
-from gradstream.train.link import Link, LinkEvents
-from gradstream.train.loop import train
-from gradstream.train.replica import Replica
+from gradstream.training.link import Link, LinkEvents
+from gradstream.training.loop import train
+from gradstream.training.replica import Replica
 from gradstream.wire import plane
 from gradstream.wire.port import RedisPort
 from gradstream.wire.redis.client import connect

@@ -20,7 +20,7 @@ from gradstream.model.flat_model import FlatModel
 from gradstream.model.problem import ModelProblem
 from gradstream.model.usercode import UserCode
 from gradstream.spec import JobSpec
-from gradstream.train.replica import Replica
+from gradstream.training.replica import Replica
 from gradstream.updates.layers import layers_of
 from gradstream.updates.sampler import measure
 

@@ -9,7 +9,7 @@ from gradstream.process import exits
 from gradstream.process.exits import ExitReason
 from gradstream.process.order import ProcessOrder
 from gradstream.process.watchdogs.start import StartWatchdog
-from gradstream.train.replica import LossNotFinite
+from gradstream.training.replica import LossNotFinite
 from gradstream.wire.telemetry.reporter import Reporter
 from worker_node.group.ends import group_ends_explained
 from worker_node.settings import WorkerSettings

@@ -15,8 +15,8 @@ from gradstream.model.core_share import physical_cores
 from gradstream.model.problem import ModelProblem
 from gradstream.process.order import ProcessOrder
 from gradstream.serverless.ports import AnyServerlessPort
-from gradstream.train.link import Link
-from gradstream.train.replica import Replica
+from gradstream.training.link import Link
+from gradstream.training.replica import Replica
 from gradstream.wire.port import RedisPort
 from gradstream.wire.telemetry.reporter import Reporter
 from worker_node.group.peer_report import PeerReport

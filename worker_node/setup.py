@@ -25,7 +25,7 @@ from gradstream.process.order import ProcessOrder
 from gradstream.serverless.awaited import ReportAwaited
 from gradstream.serverless.ports import AnyServerlessPort, make_port
 from gradstream.spec import JobSpec
-from gradstream.train.worker_model import piggyback
+from gradstream.training.worker_model import piggyback
 from gradstream.wire.gpu.memory import CudaMemory
 from gradstream.wire.port import RedisPort
 from gradstream.wire.transport.layout import Layout

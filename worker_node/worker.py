@@ -28,9 +28,9 @@ from gradstream.process.saving.uploads import Uploads
 from gradstream.process.store import open_store
 from gradstream.process.watchdogs.start import StartWatchdog
 from gradstream.process.watchdogs.step import step_watchdog
-from gradstream.train import loop
-from gradstream.train.link import Link
-from gradstream.train.link_events import LinkEvents
+from gradstream.training import loop
+from gradstream.training.link import Link
+from gradstream.training.link_events import LinkEvents
 from gradstream.updates.sampler import UpdateSampler
 from gradstream.wire.telemetry.reporter import Reporter
 from gradstream.wire.transport.retransmissions import Retransmissions

@@ -15,7 +15,7 @@ from gradstream.optim.spec import Sgd
 from gradstream.sim.times.costs import Costs
 from gradstream.sim.toys import Quadratic, Toy, job
 from gradstream.spec import JobSpec
-from gradstream.train.problem import Gradient
+from gradstream.training.problem import Gradient
 
 Array = numpy.ndarray[Any, Any]
 FAR = 1e12

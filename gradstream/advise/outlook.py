@@ -22,8 +22,8 @@ from gradstream.optim.spec import Sgd
 from gradstream.sim.times.speeds import Speeds
 from gradstream.sim.toys import ENDLESS, Quadratic
 from gradstream.spec import Evaluate, JobSpec, ServerRole, Stop
-from gradstream.train.problem import Gradient
-from gradstream.train.replica import LossNotFinite
+from gradstream.training.problem import Gradient
+from gradstream.training.replica import LossNotFinite
 
 _MINI_BATCHES, _MAX_MINI_BATCHES = 1500, 12_000
 """Mini-batches of all workers in half of a simulated run; and the most, for jobs that take longer to get going."""

@@ -160,7 +160,7 @@ def _short(key: str, value: Any) -> Any:
     usual = Roles().model_dump(mode="json")
     short = {role: {name: each for name, each in keys.items() if each != usual[role][name]} for role, keys in value.items()}
     if group := short.get("worker", {}).get("group"):
-        short["worker"]["group"] = {axis: count for axis, count in group.items() if count > 1}
+        short["worker"]["group"] = {axis: count for axis, count in group.items() if isinstance(count, int) and count > 1}
     return {role: keys for role, keys in short.items() if keys}
 
 

@@ -5,6 +5,7 @@ It knows nothing of the center or the strategy.
 
 from __future__ import annotations
 
+import gc
 import select
 import signal
 import time
@@ -200,6 +201,7 @@ class PeerName(NamedTuple):
 def serve(peer: PeerName, problem: PeerProblem, spec: JobSpec, pipe: Connection, lead: int, begin: Callable[[], None]) -> None:
     """The course of a peer: it answers one request after the other until its lead has ended. `begin`: directs its output."""
     die_with_parent(lead, signal.SIGKILL)
+    gc.freeze()  # what the lead has left for its collector may have threads, which this process lacks
     begin()
     name_process(f"{peer.label}/{problem.name_of(peer.number)}", spec.name)
     torch.set_num_threads(spec.roles.worker.threads)

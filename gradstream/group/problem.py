@@ -50,7 +50,7 @@ from gradstream.optim.flat import FlatOptimizer, VectorOptimizer
 from gradstream.optim.spec import Optimizer
 from gradstream.process.begin import seed_of
 from gradstream.spec import JobSpec
-from gradstream.train.problem import Gradient
+from gradstream.training.problem import Gradient
 
 if TYPE_CHECKING:
     from gradstream.model.rows.working_rows import WorkingRows

@@ -18,7 +18,7 @@ from gradstream.model.problem import ModelProblem
 from gradstream.model.usercode import UserCode
 from gradstream.observations.histograms import Observations
 from gradstream.spec import JobSpec
-from gradstream.train.problem import Gradient
+from gradstream.training.problem import Gradient
 
 if TYPE_CHECKING:
     from gradstream.model.rows.working_rows import WorkingRows

@@ -16,8 +16,8 @@ from gradstream.hogwild.problem import HogwildProblem
 from gradstream.hogwild.threads import HogwildThreads
 from gradstream.model.parts import Minibatch
 from gradstream.spec import JobSpec
-from gradstream.train.problem import Gradient, Problem
-from gradstream.train.replica import LossNotFinite, Replica
+from gradstream.training.problem import Gradient, Problem
+from gradstream.training.replica import LossNotFinite, Replica
 
 
 def make_replica(spec: JobSpec, problem: Problem, on_loss: Callable[[int, float], None]) -> Replica:

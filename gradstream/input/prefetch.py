@@ -24,7 +24,7 @@ from gradstream.input.dealt import DealtAhead
 from gradstream.input.fetchers import FetcherLost, Fetchers
 from gradstream.spec import JobSpec
 from gradstream.spec.input import FETCHED_AHEAD
-from gradstream.train.granted import GrantedBatches
+from gradstream.training.granted import GrantedBatches
 
 log = logging.getLogger(__name__)
 

@@ -44,7 +44,7 @@ from gradstream.observations.sliding import SlidingObservations
 from gradstream.progress import log_dropped
 from gradstream.progress.evaluation_alerts import not_finite_sentence, overlap_sentence
 from gradstream.spec import JobSpec
-from gradstream.train.replica import LossNotFinite
+from gradstream.training.replica import LossNotFinite
 from gradstream.user_logging.names import EVALUATION, GROUP
 
 

@@ -19,7 +19,7 @@ class EarlyGradients:
     def __init__(
         self, parameters: Sequence[nn.Parameter], out: Tensor, wait_for_push: Callable[[], None], send_ahead: Callable[[int], None]
     ) -> None:
-        """`out`: shape (size,), the gradients in the order of `parameters`. See `gradstream.train.problem.Gathers`."""
+        """`out`: shape (size,), the gradients in the order of `parameters`. See `gradstream.training.problem.Gathers`."""
         self._parameters, self._wait_for_push, self._send_ahead = list(parameters), wait_for_push, send_ahead
         self._out, self._starts, self._places = out, [0], list[Tensor]()
         for p in self._parameters:

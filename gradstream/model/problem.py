@@ -29,8 +29,8 @@ from gradstream.model.parts import Minibatch
 from gradstream.model.usercode import UserCode, blaming
 from gradstream.observations.histograms import Observations
 from gradstream.observations.recording import recording
-from gradstream.train.granted import GrantedBatches
-from gradstream.train.problem import Gradient
+from gradstream.training.granted import GrantedBatches
+from gradstream.training.problem import Gradient
 from gradstream.user_logging.media import LoggedMedia
 from gradstream.user_logging.scalars import LoggedScalars
 

@@ -36,7 +36,7 @@ from gradstream.wire.transport.retransmissions import Retransmissions
 
 
 class ServerlessPort(TurnPort):
-    """A `gradstream.train.port.Port`. Where a worker's training ends, `serve` goes on until the job is over.
+    """A `gradstream.training.port.Port`. Where a worker's training ends, `serve` goes on until the job is over.
 
     The shard reports under the name of a server of its rank, so that metrics read alike with servers and without."""
 

@@ -25,7 +25,7 @@ from gradstream.wire.redis.routes import Routes
 
 
 class TurnPort(ABC):
-    """The part of a `gradstream.train.port.Port` that does not depend on the way in which the workers exchange entries and
+    """The part of a `gradstream.training.port.Port` that does not depend on the way in which the workers exchange entries and
     vectors."""
 
     shares = True

@@ -31,10 +31,10 @@ from gradstream.sim.times.costs import MovedBytes
 from gradstream.sim.times.service import Times
 from gradstream.sim.view import Watching
 from gradstream.spec import JobSpec
-from gradstream.train.link import Link
-from gradstream.train.link_events import LinkEvents
-from gradstream.train.loop import train
-from gradstream.train.problem import Problem, parameters_of
+from gradstream.training.link import Link
+from gradstream.training.link_events import LinkEvents
+from gradstream.training.loop import train
+from gradstream.training.problem import Problem, parameters_of
 
 Problems = Callable[[JobSpec, int], Problem]
 

@@ -18,7 +18,7 @@ Post = Callable[[Entry, Payload | None], None]
 
 
 class SimPort:
-    """A `gradstream.train.port.Port`: send and receive give the processor back to the cluster until it is their turn."""
+    """A `gradstream.training.port.Port`: send and receive give the processor back to the cluster until it is their turn."""
 
     out: Tensor | None = None
     centers: ClassVar[list[Tensor]] = []

@@ -15,7 +15,7 @@ from gradstream.sim.times.costs import CostedTimes, Costs
 from gradstream.sim.times.service import Schedule, ServiceTimes, Times
 from gradstream.sim.view import Watch, Watching
 from gradstream.spec import JobSpec
-from gradstream.train.replica import LossNotFinite
+from gradstream.training.replica import LossNotFinite
 
 
 class Diverged(LossNotFinite):

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from gradstream.center.entries import Buffers
 from gradstream.spec import JobSpec
-from gradstream.train.granted import GrantedBatches
-from gradstream.train.problem import Gradient
+from gradstream.training.granted import GrantedBatches
+from gradstream.training.problem import Gradient
 
 ENDLESS = 10**9
 """Mini-batches of a worker in a simulation that ends by its number of events."""

@@ -34,8 +34,8 @@ from gradstream.model.weights.start import model_without_platform
 from gradstream.observations.histograms import Observations
 from gradstream.process.begin import seed_of
 from gradstream.spec import JobSpec
-from gradstream.train.granted import GrantedBatches
-from gradstream.train.problem import Gradient
+from gradstream.training.granted import GrantedBatches
+from gradstream.training.problem import Gradient
 
 if TYPE_CHECKING:
     from gradstream.model.rows.working_rows import WorkingRows

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from gradstream.center.entries import Push, Response
 from gradstream.center.positions import taken_at
-from gradstream.train.replica import Replica
+from gradstream.training.replica import Replica
 from gradstream.updates.bins import count_magnitudes
 from gradstream.updates.layers import Layer, layers_of
 from gradstream.updates.places import MeasuredPlaces

@@ -139,7 +139,7 @@ class RedisPort:
         return response
 
     def receive_within(self, seconds: float) -> Response | None:
-        """Return the next response; None if none came in so many seconds. See `gradstream.train.port.Port`."""
+        """Return the next response; None if none came in so many seconds. See `gradstream.training.port.Port`."""
         self.confirm()
         began, response = time.monotonic(), None
         while response is None:

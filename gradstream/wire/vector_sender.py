@@ -57,7 +57,7 @@ class VectorSender:
         self._local.vectors.put_out(payload.buffers)
 
     def send_ahead(self, seq: int, x: Tensor, start: int) -> None:
-        """Send `x` from `start` on ahead of its header; see `gradstream.train.port.Port`."""
+        """Send `x` from `start` on ahead of its header; see `gradstream.training.port.Port`."""
         if start < 0:
             self._remote.forget_sent_ahead()
         for shard, mine in enumerate(self._layout.slices):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from gradstream.train.replica import Replica
+from gradstream.training.replica import Replica
 from tests.nets import KINDS, job, problem
 
 pytestmark = [

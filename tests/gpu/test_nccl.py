@@ -18,7 +18,7 @@ from gradstream.process.order import Resume
 from gradstream.process.zygote.zygote import Zygote
 from gradstream.sim.toys import Bowl, job
 from gradstream.spec import JobSpec
-from gradstream.train.replica import Replica
+from gradstream.training.replica import Replica
 from gradstream.wire import plane
 from gradstream.wire.gpu.nccl import NcclGroup
 from tests.gpu.test_laws_on_a_gpu import OnTheGpu, begin, train

@@ -16,7 +16,7 @@ from gradstream.process.order import Resume
 from gradstream.shard_server.staging import Staging
 from gradstream.sim.toys import Bowl, job
 from gradstream.spec import JobSpec
-from gradstream.train.replica import Replica
+from gradstream.training.replica import Replica
 from gradstream.wire import plane
 from gradstream.wire.gpu.memory import CudaMemory
 from gradstream.wire.gpu.registered import RegisteredMemory

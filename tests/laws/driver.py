@@ -22,7 +22,7 @@ from gradstream.center.shard import Shard
 from gradstream.codecs.coding import Residual
 from gradstream.sim.toys import Toy
 from gradstream.spec import JobSpec
-from gradstream.train.problem import Problem
+from gradstream.training.problem import Problem
 from gradstream.wire.port import RedisPort
 from tests.integration.plane.cluster import Cluster
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from gradstream.center.entries import Buffers
 from gradstream.sim.toys import ENDLESS, Quadratic
 from gradstream.spec import JobSpec
-from gradstream.train.problem import Gradient, Problem
+from gradstream.training.problem import Gradient, Problem
 
 
 def vector(*values: float) -> Tensor:

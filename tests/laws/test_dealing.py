@@ -9,7 +9,7 @@ import torch
 
 from gradstream.sim.toys import NoisyToy, job
 from gradstream.spec import JobSpec
-from gradstream.train.granted import GrantedBatches
+from gradstream.training.granted import GrantedBatches
 from tests.laws.driver import Driver
 from tests.laws.problems import Slope
 

@@ -71,7 +71,7 @@ def _local(given: GivenJob, overrides: list[str] | None, as_json: bool) -> None:
     talk("importing torch")
     from gradstream import local_run
     from gradstream.process.exits import UserError, explain_user_error
-    from gradstream.train.replica import LossNotFinite
+    from gradstream.training.replica import LossNotFinite
 
     last: LocalProgress | None = None
     media = local_run.LocalMedia(partial(_media_folder, Path.cwd() / f"{spec.name}.out"))

@@ -162,7 +162,7 @@ def _stragglers(found: Stragglers) -> None:
 
 
 def _has_groups(job: Job) -> bool:
-    return any(count > 1 for count in job.spec["roles"]["worker"]["group"].values())
+    return any(isinstance(count, int) and count > 1 for count in job.spec["roles"]["worker"]["group"].values())
 
 
 def _groups(groups: list[GroupLoad]) -> None:

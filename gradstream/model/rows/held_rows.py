@@ -18,7 +18,7 @@ from gradstream.center.tables.storage.worker_rows import loaded_rows
 from gradstream.errors import InvalidWorkload
 from gradstream.nn import kernels
 from gradstream.spec.tables import TableSpec
-from gradstream.train.row_cache import RowCaches
+from gradstream.training.row_cache import RowCaches
 
 LookUpRows = Callable[[Mapping[str, RowKeys]], Mapping[str, FoundRows]]
 

@@ -64,7 +64,7 @@ encode_turn, decode_turn = msgspec.msgpack.Encoder().encode, msgspec.msgpack.Dec
 
 
 class CollectivePort(TurnPort):
-    """A `gradstream.train.port.Port`. Where a worker's training ends, `serve` goes on until the job is over.
+    """A `gradstream.training.port.Port`. Where a worker's training ends, `serve` goes on until the job is over.
 
     Worker 0 reports for its shard under the name of server 0, so that metrics read alike with servers and without."""
 

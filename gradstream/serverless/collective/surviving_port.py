@@ -45,7 +45,7 @@ _TRIES = 3
 
 
 class SurvivingPort(CollectivePort):
-    """A `gradstream.train.port.Port`. See `CollectivePort`."""
+    """A `gradstream.training.port.Port`. See `CollectivePort`."""
 
     def __init__(
         self,

@@ -47,7 +47,7 @@ class TurnVectors:
         """The buckets of all workers hold their pushes of this turn."""
 
     def send_ahead(self, x: Tensor, start: int) -> None:
-        """Send buckets of `x`, the next push, if the workers expect it. See `gradstream.train.port.Port`."""
+        """Send buckets of `x`, the next push, if the workers expect it. See `gradstream.training.port.Port`."""
         weights = self._expected.weights
         if start < 0 and self._sums.has_begun:
             self._is_final = self._goes_early = False

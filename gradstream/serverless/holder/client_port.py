@@ -32,7 +32,7 @@ _MEMORY_TIMEOUT = 60.0
 
 
 class ClientPort:
-    """A `gradstream.train.port.Port`."""
+    """A `gradstream.training.port.Port`."""
 
     can_send_ahead = False
     shares = True

@@ -40,7 +40,7 @@ from gradstream.wire.transport.shm import Shared
 
 
 class HolderPort:
-    """A `gradstream.train.port.Port`. Where the training of worker 0 ends, `serve` goes on until the job is over.
+    """A `gradstream.training.port.Port`. Where the training of worker 0 ends, `serve` goes on until the job is over.
 
     The shard reports under the name of a server of its rank, so that metrics read alike with servers and without."""
 

@@ -35,10 +35,10 @@ from gradstream.serverless.port import ServerlessPort
 from gradstream.serverless.ports import AnyServerlessPort
 from gradstream.shard_server.settings import ServerSettings
 from gradstream.spec import JobSpec
-from gradstream.train.link import Link, LinkEvents
-from gradstream.train.loop import train
-from gradstream.train.problem import Problem
-from gradstream.train.replica import Replica
+from gradstream.training.link import Link, LinkEvents
+from gradstream.training.loop import train
+from gradstream.training.problem import Problem
+from gradstream.training.replica import Replica
 from gradstream.wire import plane
 from gradstream.wire.gpu.memory import DeviceMemory
 from gradstream.wire.port import RedisPort

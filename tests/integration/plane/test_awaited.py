@@ -10,7 +10,7 @@ from redis import Redis as Client
 
 from gradstream.serverless import awaited
 from gradstream.serverless.awaited import AwaitedWorkers
-from gradstream.train.replica import Replica
+from gradstream.training.replica import Replica
 from gradstream.wire.redis.client import connect
 from tests.integration.plane.cluster import Cluster
 from tests.integration.plane.test_collective import Uneven, spec_of

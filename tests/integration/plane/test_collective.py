@@ -18,7 +18,7 @@ from gradstream.process.exits import UserError
 from gradstream.process.order import Resume
 from gradstream.sim.toys import Bowl, job
 from gradstream.spec import JobSpec
-from gradstream.train.replica import Replica
+from gradstream.training.replica import Replica
 from gradstream.wire import plane
 from tests.integration.plane.cluster import Cluster
 from tests.integration.plane.test_serverless import CASES

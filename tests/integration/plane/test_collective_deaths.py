@@ -23,8 +23,8 @@ from gradstream.shard_server.hosted_shard import HostedShard
 from gradstream.sim.toys import job
 from gradstream.spec import JobSpec
 from gradstream.strategies.fedprox import FedProx
-from gradstream.train.problem import Gradient
-from gradstream.train.replica import Replica
+from gradstream.training.problem import Gradient
+from gradstream.training.replica import Replica
 from gradstream.wire import plane
 from gradstream.wire.transport.messages import Header
 from tests.integration.plane.cluster import Cluster, Killed

@@ -13,7 +13,7 @@ import torch
 from gradstream.errors import PlaneLost
 from gradstream.process.order import Resume
 from gradstream.serverless.collective.roster import Meetings
-from gradstream.train.replica import Replica
+from gradstream.training.replica import Replica
 from gradstream.wire import plane
 from gradstream.wire.gpu.connecting import Connecting
 from tests.integration.plane.cluster import Cluster, Killed

@@ -19,7 +19,7 @@ from gradstream.process.order import Resume
 from gradstream.serverless.awaited import report_nothing
 from gradstream.serverless.collective.device_group import DeviceGroup
 from gradstream.serverless.ports import make_port
-from gradstream.train.replica import Replica
+from gradstream.training.replica import Replica
 from gradstream.wire import plane
 from gradstream.wire.redis.client import connect
 from gradstream.wire.transport.layout import Layout

@@ -15,7 +15,7 @@ from gradstream.errors import PlaneLost
 from gradstream.shard_server.response_messages import ResponseMessages
 from gradstream.sim.toys import Bowl, job
 from gradstream.spec import JobSpec
-from gradstream.train.replica import Replica
+from gradstream.training.replica import Replica
 from gradstream.wire.redis import keys
 from gradstream.wire.transport import response_inbox
 from gradstream.wire.transport.messages import FIELD

@@ -17,7 +17,7 @@ from gradstream.errors import PlaneLost
 from gradstream.local.servers.redis import Redis
 from gradstream.sim.toys import Bowl, Toy, job
 from gradstream.spec import JobSpec
-from gradstream.train.replica import Replica
+from gradstream.training.replica import Replica
 from gradstream.wire import plane
 from gradstream.wire.redis import keys
 from gradstream.wire.redis.client import connect

@@ -10,7 +10,7 @@ from gradstream import sim
 from gradstream.process.order import Resume
 from gradstream.sim.toys import Bowl, Toy, job
 from gradstream.spec import JobSpec
-from gradstream.train.replica import Replica
+from gradstream.training.replica import Replica
 from gradstream.wire import plane
 from tests.integration.plane.cluster import Cluster
 

@@ -13,7 +13,7 @@ from torch import nn
 from gradstream import sim
 from gradstream.process.order import Resume
 from gradstream.sim.toys import job
-from gradstream.train.replica import Replica
+from gradstream.training.replica import Replica
 from gradstream.wire import plane
 from tests.integration.plane.cluster import Cluster
 from tests.unit.strategies.fit import Fits

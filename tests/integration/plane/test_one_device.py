@@ -12,7 +12,7 @@ import torch
 
 from gradstream.sim.toys import Bowl, job
 from gradstream.spec import JobSpec
-from gradstream.train.replica import Replica
+from gradstream.training.replica import Replica
 from gradstream.wire.port import RedisPort
 from tests.integration.plane.cluster import Cluster
 from tests.integration.plane.device_twin import ClosedMemory, FileMemory

@@ -19,8 +19,8 @@ from gradstream.serverless.collective.buckets import BucketSums
 from gradstream.serverless.collective.expected import ExpectedRound
 from gradstream.sim.toys import job
 from gradstream.spec import JobSpec
-from gradstream.train.problem import Gradient
-from gradstream.train.replica import Replica
+from gradstream.training.problem import Gradient
+from gradstream.training.replica import Replica
 from gradstream.wire import plane
 from tests import nets
 from tests.integration.plane.cluster import Cluster

@@ -20,7 +20,7 @@ from gradstream.serverless.holder.memory import Messages
 from gradstream.serverless.holder.port import HolderPort
 from gradstream.sim.toys import Bowl, job
 from gradstream.spec import JobSpec
-from gradstream.train.problem import Gradient
+from gradstream.training.problem import Gradient
 from gradstream.wire import plane
 from gradstream.wire.transport.shm import Shared
 from tests.integration.plane.cluster import Cluster, Killed

@@ -19,7 +19,7 @@ from gradstream.process.order import Resume
 from gradstream.serverless.holder.client_port import ClientPort
 from gradstream.serverless.holder.port import HolderPort
 from gradstream.spec import JobSpec
-from gradstream.train.replica import Replica
+from gradstream.training.replica import Replica
 from gradstream.wire import plane
 from gradstream.wire.transport.shm import Shared, SharedMemoryError
 from tests.integration.plane.cluster import AnyPort, Cluster, Killed

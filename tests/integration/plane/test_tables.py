@@ -23,9 +23,9 @@ from gradstream.shard_server.saving.row_files import RowChain
 from gradstream.sim.view import View
 from gradstream.sim.workload import Workloads
 from gradstream.spec import JobSpec
-from gradstream.train.loop import train
-from gradstream.train.problem import Problem
-from gradstream.train.replica import Replica
+from gradstream.training.loop import train
+from gradstream.training.problem import Problem
+from gradstream.training.replica import Replica
 from gradstream.wire import plane
 from gradstream.wire.redis import keys
 from tests.integration.plane.cluster import Cluster

@@ -10,7 +10,7 @@ import torch
 from gradstream import sim
 from gradstream.sim.toys import Quadratic
 from gradstream.spec import JobSpec
-from gradstream.train.replica import LossNotFinite
+from gradstream.training.replica import LossNotFinite
 
 LARGE = 1e12
 

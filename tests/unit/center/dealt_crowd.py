@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from gradstream.center.dealing.dealer import DealCounts
 from gradstream.center.entries import Entry, Init, Leave, Output, Push, Response
 from gradstream.spec import JobSpec
-from gradstream.train.granted import GrantedBatches
+from gradstream.training.granted import GrantedBatches
 from tests.unit.center.crowd import Crowd, Header, Key, LiveWorker
 
 Incarnation = tuple[int, int]

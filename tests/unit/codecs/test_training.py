@@ -16,8 +16,8 @@ from gradstream.codecs.coding import Residual
 from gradstream.errors import InvalidJob
 from gradstream.sim.toys import Bowl, NoisyToy, job
 from gradstream.spec import JobSpec
-from gradstream.train import push_buffer
-from gradstream.train.problem import Gradient
+from gradstream.training import push_buffer
+from gradstream.training.problem import Gradient
 
 LOSSY = [name for name, cls in CODECS.items() if cls().lossy]
 PUSHES: dict[str, dict[str, Any]] = {

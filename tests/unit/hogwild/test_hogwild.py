@@ -25,7 +25,7 @@ from gradstream.sim.result import Result
 from gradstream.sim.running import Diverged
 from gradstream.spec import JobSpec
 from gradstream.strategies import STRATEGIES
-from gradstream.train.replica import Replica
+from gradstream.training.replica import Replica
 from tests import nets
 from tests.nets import CPU
 

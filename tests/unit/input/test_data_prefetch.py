@@ -31,7 +31,7 @@ from gradstream.model.problem import ModelProblem
 from gradstream.model.usercode import UserCode
 from gradstream.process.exits import UserError
 from gradstream.spec import JobSpec
-from gradstream.train.replica import Replica
+from gradstream.training.replica import Replica
 from tests.support import eventually
 from tests.unit.input.test_data import Augmented, job
 from tests.unit.input.test_data_streams import Long, Pieces

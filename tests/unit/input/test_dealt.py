@@ -17,7 +17,7 @@ from gradstream.input.data import Batches
 from gradstream.input.gather import PLAIN
 from gradstream.input.prefetch import Prefetched
 from gradstream.spec import JobSpec
-from gradstream.train.granted import GrantedBatches
+from gradstream.training.granted import GrantedBatches
 from tests.unit.input.test_data import Augmented, job
 from tests.unit.input.test_data_streams import Counting
 from tests.unit.same import difference

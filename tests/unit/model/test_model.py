@@ -21,7 +21,7 @@ from gradstream.model.problem import ModelProblem
 from gradstream.model.usercode import UserCode
 from gradstream.process.exits import UserError
 from gradstream.sim.workload import Workloads
-from gradstream.train.replica import Replica
+from gradstream.training.replica import Replica
 from gradstream.wire.transport.layout import DTYPES as TRAVELLING
 from tests.nets import CPU, KINDS, flat, job, normed, problem
 

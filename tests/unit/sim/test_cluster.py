@@ -13,8 +13,8 @@ from gradstream.sim.port import SimPort
 from gradstream.sim.toys import NoisyToy, Toy, job
 from gradstream.strategies.base import ServerSide, WorkerSide
 from gradstream.strategies.sync import Sync
-from gradstream.train.problem import Gradient
-from gradstream.train.replica import LossNotFinite
+from gradstream.training.problem import Gradient
+from gradstream.training.replica import LossNotFinite
 from tests.unit.same import difference
 
 

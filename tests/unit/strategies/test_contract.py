@@ -21,8 +21,8 @@ from gradstream.sim.toys import NoisyToy, Toy, job
 from gradstream.spec import JobSpec
 from gradstream.strategies import STRATEGIES
 from gradstream.strategies.base import Strategy
-from gradstream.train.problem import Gradient
-from gradstream.train.replica import Replica
+from gradstream.training.problem import Gradient
+from gradstream.training.replica import Replica
 from tests.unit.same import difference
 from tests.unit.strategies.cases import CASES, as_id, every_case, small, spec, workers
 from tests.unit.strategies.fit import Fits

@@ -16,9 +16,9 @@ from gradstream.center.shard import Shard
 from gradstream.codecs.coding import Residual
 from gradstream.sim.toys import Quadratic, job
 from gradstream.spec import JobSpec
-from gradstream.train.link import Link
-from gradstream.train.link_events import LinkEvents
-from gradstream.train.replica import Replica
+from gradstream.training.link import Link
+from gradstream.training.link_events import LinkEvents
+from gradstream.training.replica import Replica
 from gradstream.updates.sample import UpdateSample
 from gradstream.updates.sampler import UpdateSampler
 from tests import nets

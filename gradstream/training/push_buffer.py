@@ -13,7 +13,7 @@ from gradstream.center.tables.half import decode_rows
 from gradstream.center.tables.payload import RowGradients
 from gradstream.codecs.coding import Residual
 from gradstream.spec import JobSpec
-from gradstream.train.port import Port
+from gradstream.training.port import Port
 
 
 class PushBuffer:

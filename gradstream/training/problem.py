@@ -15,7 +15,7 @@ from gradstream.observations.histograms import Observations
 from gradstream.optim.flat import VectorOptimizer
 from gradstream.optim.parameters import ParameterShape
 from gradstream.optim.spec import Optimizer
-from gradstream.train.granted import GrantedBatches
+from gradstream.training.granted import GrantedBatches
 
 
 class Gradient(NamedTuple):

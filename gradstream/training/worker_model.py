@@ -14,7 +14,7 @@ from gradstream.observations.histograms import Observations
 from gradstream.optim.flat import FlatOptimizer, VectorOptimizer
 from gradstream.optim.spec import Sgd
 from gradstream.spec import JobSpec
-from gradstream.train.problem import (
+from gradstream.training.problem import (
     CountsPasses,
     Gathers,
     HasTables,

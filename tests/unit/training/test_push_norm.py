@@ -8,7 +8,7 @@ import torch
 
 from gradstream.center.tables.half import RowCodec, encode_rows
 from gradstream.center.tables.payload import LOAN, RowGradients
-from gradstream.train.push_buffer import norm_of
+from gradstream.training.push_buffer import norm_of
 
 
 def rows(codec: RowCodec, gradients: list[list[float]]) -> dict[str, RowGradients]:

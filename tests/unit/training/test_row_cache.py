@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gradstream.center.tables.payload import LOAN, UNKNOWN, FoundRows, KnownKeys, newer_rows
-from gradstream.train.row_cache import RowCache
+from gradstream.training.row_cache import RowCache
 
 MANY = 2000
 

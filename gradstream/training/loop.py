@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gradstream.strategies.base import Strategy
-from gradstream.train.link import Link
-from gradstream.train.replica import Replica
+from gradstream.training.link import Link
+from gradstream.training.replica import Replica
 
 
 def train(strategy: Strategy, w: Replica, ps: Link) -> None:

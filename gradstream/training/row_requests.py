@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 
 from gradstream.center.entries import Payload
 from gradstream.center.tables.payload import FoundRows, RowKeys, of_kind
-from gradstream.train.replica import Replica
-from gradstream.train.tickets import Ticket
+from gradstream.training.replica import Replica
+from gradstream.training.tickets import Ticket
 
 
 class RowRequests:

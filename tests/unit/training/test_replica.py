@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from gradstream.spec import JobSpec
-from gradstream.train.problem import Gradient
-from gradstream.train.replica import LossNotFinite, Replica
+from gradstream.training.problem import Gradient
+from gradstream.training.replica import LossNotFinite, Replica
 
 SPEC = JobSpec.model_validate(
     {

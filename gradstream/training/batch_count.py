@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from gradstream.center.entries import Response
 from gradstream.center.positions import Position, place_at, position_at, taken_at
-from gradstream.train.granted import GrantedBatches
-from gradstream.train.problem import Dealt, Follows, HasPlace, Problem
+from gradstream.training.granted import GrantedBatches
+from gradstream.training.problem import Dealt, Follows, HasPlace, Problem
 
 
 class BatchCount:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gradstream.train.problem import Problem
+from gradstream.training.problem import Problem
 
 
 class SampleCount:

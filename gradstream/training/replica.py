@@ -13,10 +13,10 @@ from torch import Tensor
 from gradstream.center.entries import Payload
 from gradstream.center.positions import Position, taken_at
 from gradstream.spec import JobSpec
-from gradstream.train.batch_count import BatchCount
-from gradstream.train.problem import InPieces, Overflows, Prepares, Problem
-from gradstream.train.sample_count import SampleCount
-from gradstream.train.worker_model import WorkerModel
+from gradstream.training.batch_count import BatchCount
+from gradstream.training.problem import InPieces, Overflows, Prepares, Problem
+from gradstream.training.sample_count import SampleCount
+from gradstream.training.worker_model import WorkerModel
 
 
 class LossNotFinite(Exception):

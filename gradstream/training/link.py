@@ -18,13 +18,13 @@ from gradstream.center.tables.payload import RowKeys
 from gradstream.codecs.coding import Residual
 from gradstream.errors import PlaneLost
 from gradstream.spec import JobSpec
-from gradstream.train.link_events import LinkEvents
-from gradstream.train.port import Port
-from gradstream.train.push_buffer import PushBuffer, norm_of
-from gradstream.train.replica import LossNotFinite, Replica
-from gradstream.train.row_requests import RowRequests
-from gradstream.train.tickets import Ticket, Tickets
-from gradstream.train.worker_model import NextCenter
+from gradstream.training.link_events import LinkEvents
+from gradstream.training.port import Port
+from gradstream.training.push_buffer import PushBuffer, norm_of
+from gradstream.training.replica import LossNotFinite, Replica
+from gradstream.training.row_requests import RowRequests
+from gradstream.training.tickets import Ticket, Tickets
+from gradstream.training.worker_model import NextCenter
 
 _LOOK_FOR_DATA = 0.5
 """Seconds between two looks for data that has not come yet."""
