@@ -249,9 +249,9 @@ class JobSpec(SpecPart, frozen=True):
 
     @property
     def may_use_nccl(self) -> bool:
-        """True if workers without servers may combine pushes by NCCL, once each has a GPU."""
-        server = self.roles.server
-        return self.roles.serverless and server.collective in ("auto", "nccl") and nccl_obstacle(self) is None
+        """True if several workers without servers may combine pushes by NCCL, once each has a GPU."""
+        server, several = self.roles.server, self.roles.worker.count > 1
+        return several and self.roles.serverless and server.collective in ("auto", "nccl") and nccl_obstacle(self) is None
 
     def holds_shard(self, role: str, rank: int) -> bool:
         """Return whether this process stores a shard of the center, and answers for it."""
