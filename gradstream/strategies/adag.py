@@ -24,7 +24,7 @@ class Adag(Strategy, frozen=True):
 
     name: Literal["adag"] = "adag"
     intent: ClassVar[Intent] = UNEQUAL
-    round_vectors: ClassVar[int] = 3
+    round_vectors: ClassVar[int] = 4
     hogwild: ClassVar[Hogwild | None] = "steps"
     recurrence: ClassVar[Recurrence] = "windows"
     window: Count = Field(12, ge=1, description="Local steps per push (lambda)")

@@ -25,7 +25,7 @@ class DelayedDiLoCo(Strategy, frozen=True):
 
     name: Literal["delayed_diloco"] = "delayed_diloco"
     intent: ClassVar[Intent] = FEW_MESSAGES
-    round_vectors: ClassVar[int] = 2
+    round_vectors: ClassVar[int] = 3
     gates: ClassVar[frozenset[Mode]] = frozenset({"ssp", "asp"})
     server_optimizer: ClassVar[Optimizer] = Sgd(lr=0.7, momentum=0.9, nesterov=True)
     hogwild: ClassVar[Hogwild | None] = "steps"

@@ -25,7 +25,7 @@ class DiLoCo(Strategy, frozen=True):
 
     name: Literal["diloco"] = "diloco"
     intent: ClassVar[Intent] = FEW_MESSAGES
-    round_vectors: ClassVar[int] = 2
+    round_vectors: ClassVar[int] = 3
     gates: ClassVar[frozenset[Mode]] = frozenset({"bsp"})
     gate: ClassVar[Gate] = Gate(mode="bsp")
     server_optimizer: ClassVar[Optimizer] = Sgd(lr=0.7, momentum=0.9, nesterov=True)

@@ -148,7 +148,7 @@ def test_what_a_shard_takes_of_its_gpu_is_counted(api: httpx.Client, anonymous: 
     warnings = plan(api, size={"parameters": 10**8}, roles=trained)["warnings"]
     [warning] = [each for each in warnings if "GPU" in each["message"]]
     assert warning["pointer"] == "/roles/worker/device"
-    assert "2.4 GB of GPU 0 of gpus, which has 1.1 GB for them" in warning["message"]
+    assert "2.8 GB of GPU 0 of gpus, which has 1.1 GB for them" in warning["message"]
 
 
 def test_an_earlier_job_of_the_same_workload_tells_the_size(

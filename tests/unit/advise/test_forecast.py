@@ -89,12 +89,12 @@ def test_memory_grows_with_what_is_kept() -> None:
 
     worker, server = bytes_of("async")
     assert bytes_of("async", optimizer={"name": "adam"}) == (worker, server + 2 * 2), "the server descends; checkpoints copy"
-    assert bytes_of("diloco") == (worker + 2, server + 1), "what a round began with and what it pushes; the servers' momentum"
-    assert bytes_of("adag", optimizer={"name": "adam"}) == (worker + 3 + 2, server), "the workers do"
+    assert bytes_of("diloco") == (worker + 3, server + 1), "what a round makes; the servers' momentum"
+    assert bytes_of("adag", optimizer={"name": "adam"}) == (worker + 4 + 2, server), "the workers do"
     assert bytes_of("dc_asgd") == (worker, server - 1 + 2 * 4), "what each worker pulled, instead of one for a sample"
     threads = {"worker": {"count": 4, "hogwild": 3}}
     assert bytes_of("async", roles=threads) == (worker + 2, server), "each thread has gradients of its own"
-    assert bytes_of("adag", roles=threads, optimizer={"name": "adam"}) == (worker + 3 + 2 + 2 * 3, server), "and an optimizer"
+    assert bytes_of("adag", roles=threads, optimizer={"name": "adam"}) == (worker + 4 + 2 + 2 * 3, server), "and an optimizer"
     for group, vectors in ((3, 4), ({"tensor": 3}, 3)):
         in_groups = {"worker": {"count": 4, "group": group}}
         assert bytes_of("async", roles=in_groups) == (worker + vectors, server), "gradients of the other peers"
@@ -135,8 +135,8 @@ def test_tensor_leaves_gradients_of_whole_parameters_in_each_process(whole: int 
     """Where it is not known what is split, the most counts."""
     found = in_group({"tensor": 4}, MeasuredSize(parameters=1000, whole_parameters=whole))
     assert found.peer == each
-    assert found.lead == each + (2 + 3 + 2) * 4000, "with what travels, what a round makes, and the optimizer"
-    assert found.worker == 4000 * (1 + 2 + 3 + 2 + 1) + 4 * each, "and with theta, and one vector that they share"
+    assert found.lead == each + (2 + 4 + 2) * 4000, "with what travels, what a round makes, and the optimizer"
+    assert found.worker == 4000 * (1 + 2 + 4 + 2 + 1) + 4 * each, "and with theta, and one vector that they share"
 
 
 @pytest.mark.parametrize(
@@ -241,8 +241,8 @@ def test_a_worker_on_a_gpu_keeps_on_the_host_what_travels() -> None:
         worker_on_gpu(spec, size)
         for spec in (job({"name": "adag"}), job({"name": "adag"}, optimizer={"name": "adam"}, codec={"name": "int8"}))
     )
-    assert (plain.gpu, plain.host) == ((3 + 3) * 4096, 2 * 4096), "a round of adag makes three"
-    assert (heavy.gpu, heavy.host) == ((5 + 3) * 4096, 3 * 4096)
+    assert (plain.gpu, plain.host) == ((3 + 4) * 4096, 2 * 4096), "a round of adag makes four"
+    assert (heavy.gpu, heavy.host) == ((5 + 4) * 4096, 3 * 4096)
 
 
 @pytest.mark.parametrize(

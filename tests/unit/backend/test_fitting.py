@@ -160,10 +160,10 @@ def test_the_largest_part_of_a_job_that_never_fits_is_named() -> None:
     host = Machines(10).propose(job(4), keeping(1))
     assert host.lines == []
     assert host.message == (
-        "No known change of the job file fits. The largest part is worker-0, with 68.0 GB of node-0, 32.0 GB of it activations."
+        "No known change of the job file fits. The largest part is worker-0, with 72.0 GB of node-0, 32.0 GB of it activations."
     )
     gpu = Machines(20, (4,) * 4).propose(job(1, "cuda"), Size(parameters=GB))
-    assert "The largest part is worker-0, with 32.0 GB of a GPU. `gradstream submit --plan --measure` also knows" in gpu.message
+    assert "The largest part is worker-0, with 36.0 GB of a GPU. `gradstream submit --plan --measure` also knows" in gpu.message
 
 
 def test_a_proposal_that_the_queue_refuses_is_not_made() -> None:

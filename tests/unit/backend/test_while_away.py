@@ -1,4 +1,4 @@
-"""What a job does while one of its processes is away."""
+"""A job goes on, or pauses, while one of its processes is away."""
 
 from __future__ import annotations
 
