@@ -75,9 +75,10 @@ class Stage:
                 with self._filled(block):
                     return forward(*args, **kwargs)
             if index != self._next:
+                due = "its blocks had all been called" if self._next == self._blocks else f"block {self._next} was due"
                 raise InvalidWorkload(
-                    f"{PLACE}: the model called block {index} where block {self._next} of {self._blocks} was due; it must call "
-                    "each once, in the order of blocks(model), which the workload may override"
+                    f"{PLACE}: the model called block {index} of 0 to {self._blocks - 1} where {due}; it must call each "
+                    "once, in the order of blocks(model), which the workload may override"
                 )
             self._next += 1
             if index < self.first:

@@ -123,8 +123,8 @@ def test_a_first_layer_of_a_stage_may_compute_in_place(grouped: GroupProblems) -
         ("goes around", "something goes around its blocks"),
         ("skips", "roles.worker.group.stages: the model fails when its blocks are shared out, and not as a whole: mat1 and mat2"),
         ("skips", "something goes around its blocks; override blocks(model) in the workload, or remove stages"),
-        ("backwards", "the model called block 0 where block 4 of 4 was due"),
-        ("twice", "the model called block 0 where block 4 of 4 was due"),
+        ("backwards", "the model called block 0 of 0 to 3 where its blocks had all been called"),
+        ("twice", "the model called block 0 of 0 to 3 where its blocks had all been called"),
     ],
 )
 def test_a_model_that_is_no_chain_is_refused(doing: str, said: str, grouped: GroupProblems) -> None:
