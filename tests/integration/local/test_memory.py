@@ -79,7 +79,7 @@ class Peaks:
 
 
 @pytest.mark.more
-@pytest.mark.parametrize("strategy", ["local_sgd", "adag", "diloco", "downpour", "easgd", "fedprox", "geo"])
+@pytest.mark.parametrize("strategy", ["local_sgd", "adag", "diloco", "delayed_diloco", "downpour", "easgd", "fedprox", "geo"])
 def test_vectors_that_a_round_makes_are_what_a_plan_says(tmp_path: Path, strategy: str) -> None:
     """At most, and nearly: of a worker of each kind."""
     (tmp_path / "deep.py").write_text(CODE)
