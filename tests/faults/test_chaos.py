@@ -5,6 +5,7 @@ import random
 import signal
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -102,8 +103,9 @@ def _kill_at_random(lab: Lab, jobs: Sequence[Job], victims: Sequence[str]) -> li
         found = {label: pids for label in victims if (pids := lab.pids(label))}
         if found:
             victim = chance.choice(sorted(found))
-            os.kill(chance.choice(sorted(found[victim])), signal.SIGKILL)
-            killed.append(victim)
+            with suppress(ProcessLookupError):  # its attempt has ended meanwhile
+                os.kill(chance.choice(sorted(found[victim])), signal.SIGKILL)
+                killed.append(victim)
     assert len(killed) >= 3, f"the jobs were over after {killed}"
     return killed
 
