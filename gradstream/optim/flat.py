@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
+from gradstream.optim.own_pages import own_copy
 from gradstream.optim.parameters import ParameterShape
 from gradstream.optim.spec import Optimizer
 
@@ -125,7 +126,7 @@ class FlatOptimizer:
 
 
 def _copied(state: dict[str, Any]) -> dict[str, Any]:
-    return {key: value.clone() if isinstance(value, Tensor) else value for key, value in state.items()}
+    return {key: own_copy(value) if isinstance(value, Tensor) else value for key, value in state.items()}
 
 
 def clipped(x: Tensor, longest: float) -> Tensor:

@@ -9,7 +9,7 @@ The classes named `...Side` are protocols: the simulator and the platform both p
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 
 from pydantic import Field, GetJsonSchemaHandler, model_validator
@@ -147,8 +147,15 @@ class ShardSide(Protocol):
     def descend(self, g: Tensor) -> None:
         """One step of the server optimizer along `g`."""
 
-    def add(self, d: Tensor) -> None:
-        """theta += d."""
+    def vector(self) -> Tensor:
+        """Return a new vector like theta, for a response."""
+
+    def by_parts(self, rule: Callable[..., Tensor], *vectors: Tensor) -> Tensor:
+        """Return `rule(*vectors)` for a rule that works element by element. It gets a short part of each vector at a time, so
+        that its operations make no vectors like theta. Valid until the next call."""
+
+    def add(self, d: Tensor, scale: float = 1.0) -> None:
+        """theta += scale d."""
 
     def replace(self, x: Tensor) -> None:
         """theta = x."""

@@ -10,7 +10,9 @@ The server keeps what *each* worker pulled; with a single copy for all of them (
 Source: Zheng et al. 2017, "Asynchronous Stochastic Gradient Descent with Delay Compensation", equations 10 and 14.
 """
 
-from typing import ClassVar, Literal, Self
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -18,6 +20,9 @@ from gradstream.bounds import Number
 from gradstream.gate import Mode
 from gradstream.strategies.base import Recurrence, ServerSide, ShardSide, Strategy, Updates, WorkerSide
 from gradstream.strategies.intent import STALENESS, Intent
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class DcAsgd(Strategy, frozen=True):
@@ -47,8 +52,12 @@ class DcAsgd(Strategy, frozen=True):
 
     def apply(self, s: ShardSide, us: Updates) -> None:
         for u in us:
-            lam, square = self.lam, u.x * u.x
-            if self.adaptive:
-                mean = s.slot("mean_square").mul_(self.decay).add_(square, alpha=1 - self.decay)
-                square = square / (mean + self.eps).sqrt()
-            s.descend(u.x + lam * square * (s.theta - u.base))
+            kept = [s.slot("mean_square")] if self.adaptive else []
+            s.descend(s.by_parts(self._compensated, u.x, s.theta, u.base, *kept))
+
+    def _compensated(self, g: Tensor, theta: Tensor, base: Tensor, mean: Tensor | None = None) -> Tensor:
+        square = g * g
+        if mean is not None:
+            mean.mul_(self.decay).add_(square, alpha=1 - self.decay)
+            square = square / (mean + self.eps).sqrt()
+        return g + self.lam * square * (theta - base)

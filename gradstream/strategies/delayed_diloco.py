@@ -51,5 +51,5 @@ class DelayedDiLoCo(Strategy, frozen=True):
         for u in us:
             gathered.add_(u.x, alpha=1 / k)
             if s.every(k):
-                s.descend(gathered.clone())
+                s.descend(gathered)
                 gathered.zero_()

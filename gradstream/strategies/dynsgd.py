@@ -39,4 +39,4 @@ class DynSgd(Strategy, frozen=True):
 
     def apply(self, s: ShardSide, us: Updates) -> None:
         for u in us:
-            s.descend(u.x / (u.staleness + 1))
+            s.descend(s.by_parts(lambda x, n=u.staleness + 1: x / n, u.x))
