@@ -16,7 +16,6 @@ from gradstream.center.members import Members
 from gradstream.center.parameters.center import Center
 from gradstream.center.positions import Position
 from gradstream.center.tables.payload import RowKeys
-from gradstream.optim.own_pages import own_zeros_like
 
 if TYPE_CHECKING:
     from gradstream.center.tables.hosted import HostedTables  # needs numba, which jobs without tables never import
@@ -133,7 +132,7 @@ class Responses:
         if push.want == "center":
             self.center_to(push.rank, push.seq, held.outcome, go=go, moved=held.moved)
         elif push.want == "response":
-            given = own_zeros_like(self.there().theta) if held.response is None else held.response
+            given = self.there().vector().zero_() if held.response is None else held.response
             response = self._response(push.rank, incarnation, push.seq, held.outcome, go)
             self.written.append(replace(response, brings="response", payload=Payload(given)))
         else:

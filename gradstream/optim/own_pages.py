@@ -26,13 +26,13 @@ def own_memory(nbytes: int) -> memoryview:
     return memoryview(memory)
 
 
-def own_zeros_like(x: Tensor) -> Tensor:
-    """Return zeros like `x` in such memory; on another device than the CPU, plain zeros."""
+def own_empty_like(x: Tensor) -> Tensor:
+    """Return a vector like `x` in such memory, with any values; on another device than the CPU, a plain one."""
     if x.device.type != "cpu" or x.nbytes < _LARGE:
-        return torch.zeros_like(x)
+        return torch.empty_like(x)
     return torch.frombuffer(own_memory(x.nbytes), dtype=x.dtype).view(x.shape)
 
 
 def own_copy(x: Tensor) -> Tensor:
     """Return a copy of `x` in such memory."""
-    return own_zeros_like(x).copy_(x)
+    return own_empty_like(x).copy_(x)

@@ -15,7 +15,7 @@ from gradstream.center.entries import EVALUATOR, Payload, Response
 from gradstream.codecs.base import Codec
 from gradstream.codecs.coding import Decoding
 from gradstream.codecs.raw import RAW
-from gradstream.optim.own_pages import own_copy, own_zeros_like
+from gradstream.optim.own_pages import own_copy, own_empty_like
 from gradstream.process.order import ProcessOrder
 from gradstream.shard_server.incarnation_rows import IncarnationRows
 from gradstream.shard_server.local import LocalWorkers
@@ -85,7 +85,7 @@ class Mailbox:
         if not seq or not self._codec.lossy or self.layout is None or len(memory) != self.layout.coded(self._codec, self._shard):
             return None
         mine = self.layout.slices[self._shard]
-        out = own_zeros_like(torch.empty(mine.stop - mine.start, dtype=self.layout.torch_dtype))
+        out = own_empty_like(torch.empty(mine.stop - mine.start, dtype=self.layout.torch_dtype))
         return self.layout.decoding(self._codec, memory, self._shard, out)
 
     def destination(self, response: Response) -> Tensor | None:
@@ -117,6 +117,7 @@ class Mailbox:
                 continue
             messages.append((incarnation, message))
             if response.brings == "response" and response.payload:  # its rows are read before its vector is rejected
+                self._kept_responses.pop(incarnation, None)
                 kept = response.payload._replace(x=own_copy(response.payload.x), rows=None)
                 self._kept_responses[incarnation] = replace(response, payload=kept)
         self._filled.clear()

@@ -33,6 +33,7 @@ class DcAsgd(Strategy, frozen=True):
     gates: ClassVar[frozenset[Mode]] = frozenset({"ssp", "asp"})
     descends: ClassVar[Literal["worker", "server"]] = "server"
     keeps_base: ClassVar[bool] = True
+    apply_vectors: ClassVar[int] = 1
     recurrence: ClassVar[Recurrence] = "gradients"  # near a minimum, where g^2 (theta - base) is of the third order
     symbols: ClassVar[dict[str, str]] = {"lambda": "lam"}
     lam: Number = Field(0.04, ge=0, description="Strength of the compensation (lambda); adaptive: lambda_0, 2 in the paper")
@@ -45,6 +46,10 @@ class DcAsgd(Strategy, frozen=True):
         if not self.adaptive and (self.decay, self.eps) != (0.95, 1e-7):
             raise ValueError("'decay' and 'eps' mean nothing without 'adaptive: true'; remove them")
         return self
+
+    @property
+    def server_slots(self) -> int:
+        return int(self.adaptive)
 
     def round(self, w: WorkerSide, ps: ServerSide) -> None:
         ps.pull(w.theta)

@@ -33,6 +33,7 @@ class Distance(Strategy, frozen=True):
     round_vectors: ClassVar[int] = 2
     gates: ClassVar[frozenset[Mode]] = frozenset({"ssp", "asp"})
     keeps_base: ClassVar[bool] = True
+    apply_vectors: ClassVar[int] = 1
     hogwild: ClassVar[Hogwild | None] = "steps"
     window: Count = Field(5, ge=1, description="Local steps per push (lambda)")
     gamma: Number = Field(1e-4, gt=0, description="Squared distance of a weight at which its step is halved")

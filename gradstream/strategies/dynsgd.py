@@ -25,6 +25,7 @@ class DynSgd(Strategy, frozen=True):
     name: Literal["dynsgd"] = "dynsgd"
     intent: ClassVar[Intent] = STALENESS
     round_vectors: ClassVar[int] = 4
+    apply_vectors: ClassVar[int] = 1
     gates: ClassVar[frozenset[Mode]] = frozenset({"ssp", "asp"})
     hogwild: ClassVar[Hogwild | None] = "steps"
     recurrence: ClassVar[Recurrence] = "windows"

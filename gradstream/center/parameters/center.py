@@ -15,7 +15,7 @@ from gradstream.center.parameters.slices import ALIGN
 from gradstream.center.parameters.updates import FindMean, PushUpdates
 from gradstream.center.tables.payload import RowKeys
 from gradstream.optim.flat import FlatOptimizer
-from gradstream.optim.own_pages import own_copy, own_zeros_like
+from gradstream.optim.own_pages import own_copy, own_empty_like
 from gradstream.optim.parameters import ParameterShape
 from gradstream.optim.schedule import Constant, Schedule
 from gradstream.spec import JobSpec
@@ -71,7 +71,7 @@ class Center:
         else:  # the schedule is the workers'
             lr, self._schedule = 1.0, Constant()
         rule = spec.optimizer_at_servers
-        self._optimizer = FlatOptimizer(theta, rule, lr, self.n, parameters)
+        self._optimizer = FlatOptimizer(theta, rule, lr, self.n, parameters, by_parts=one_pass)
         largest = max((parameter.size for parameter in parameters), default=0) if rule.sees == "matrix" else 0
         self.largest_bytes = largest * theta.element_size()
         """Bytes of the largest parameter here, if the rule needs whole ones; else 0."""
@@ -96,14 +96,14 @@ class Center:
 
     def slot(self, name: str) -> Tensor:
         if name not in self._slots:
-            self._slots[name] = own_zeros_like(self.theta)
+            self._slots[name] = own_empty_like(self.theta).zero_()
         return self._slots[name]
 
     def vector(self) -> Tensor:
-        return own_zeros_like(self.theta)
+        return own_empty_like(self.theta)
 
     def by_parts(self, rule: Callable[..., Tensor], *vectors: Tensor) -> Tensor:
-        self._made = own_zeros_like(self.theta) if self._made is None else self._made
+        self._made = own_empty_like(self.theta) if self._made is None else self._made
         part = PART if self._theta.device.type == "cpu" else PART_ON_GPU
         for out, *parts in zip(*(torch.split(vector, part) for vector in (self._made, *vectors)), strict=True):
             out.copy_(rule(*parts))
