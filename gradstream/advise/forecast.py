@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 from gradstream.advise.group.activations import activations, stage_parameters
 from gradstream.advise.group.memory import gradient_memory
 from gradstream.advise.limits import alternating
+from gradstream.advise.server_memory import kept_by, responses, server_vectors
 from gradstream.api.plan import Memory, Size, Staleness, Traffic
 from gradstream.center.parameters.slices import slices
 from gradstream.codecs.base import Codec
-from gradstream.optim.spec import Sgd
 from gradstream.spec import JobSpec
-from gradstream.spec.cadence import HOLD_AT
 from gradstream.spec.values import GPU_TICKS
 
 ITEM = 4
@@ -105,7 +103,7 @@ def memory(spec: JobSpec, size: Size) -> Memory:
     """At most: theta, a gradient, what is pushed and what was pulled; what a round makes, and what belongs to the job's choices."""
     by_server, role = spec.strategy.descends == "server", spec.roles.worker
     residual = spec.codec.lossy and spec.strategy.pushes == "direction"
-    kept, more_threads, group = 0 if by_server else _kept(spec.optimizer), role.hogwild - 1, role.group.on_one_machine
+    kept, more_threads, group = 0 if by_server else kept_by(spec.optimizer), role.hogwild - 1, role.group.on_one_machine
     gradients = gradient_memory(group, size, spec.accumulate)
     travel = 2 + residual + spec.pipeline
     threads = more_threads * (1 + kept)  # each has gradients of its own
@@ -130,7 +128,7 @@ def memory(spec: JobSpec, size: Size) -> Memory:
         lead=lead,
         peer=peer,
         machine=machine,
-        server=0 if spec.roles.serverless else _server_vectors(spec) * vector,
+        server=0 if spec.roles.serverless else server_vectors(spec) * vector,
         evaluator=2 * vector + narrow,
         activations=activations(spec, size),
     )
@@ -141,7 +139,7 @@ def _without_servers(spec: JobSpec, vector: int) -> int:
     holds the only shard."""
     if not spec.roles.serverless:
         return 0
-    shard = math.ceil(_server_vectors(spec) * vector / spec.shards)
+    shard = math.ceil((1 + server_vectors(spec)) * vector / spec.shards)  # and the mean of all pushes
     if spec.one_holder:
         return shard
     if spec.shares_memory:  # what was pulled is one center for all, in which a process may train
@@ -155,21 +153,19 @@ def _nbytes(exact: float) -> int:
     return math.ceil(round(exact, 3))
 
 
-def _server_vectors(spec: JobSpec) -> int:
-    """Return the vectors of all shards at most: while a checkpoint is written, with all centers that evaluations may keep."""
-    n, strategy = spec.roles.worker.count, spec.strategy
-    bends = spec.optimizer if strategy.descends == "server" else spec.server_optimizer
-    center = 1 + _kept(bends) + (n if strategy.keeps_base else 0) + (spec.evaluate.average is not None)
-    is_sampled = not (strategy.responds or strategy.keeps_base)
-    sample = spec.effective_gate.mode != "bsp" and is_sampled  # one center, which the drift is measured from
-    kept = 0 if spec.evaluate.cadence.by_time else HOLD_AT
-    return 2 * center + 1 + (strategy.gathers(n) is not None) + sample + kept
+def remote_memory(spec: JobSpec, size: Size, workers: int) -> int:
+    """Return the bytes of all shards for so many workers on other machines: the newest pushes of each, as they arrive and decoded,
+    and its last response if that cannot be made anew."""
+    vector = ITEM * size.parameters
+    push = _coded(spec, spec.codec, size.parameters) + spec.codec.lossy * vector
+    sent = _coded(spec, spec.pull_codec, size.parameters) if workers and spec.pull_codec.lossy else 0
+    return workers * ((2 + spec.pipeline) * push + spec.strategy.responds * vector) + sent
 
 
 def worker_on_gpu(spec: JobSpec, size: Size) -> Split:
     """Theta, gradients, what was pulled and the optimizer's state are on the GPU; what travels is coded on the host. With NCCL,
     none does. Those of a group have theta and gradients alone there: see `_group_on_gpus`."""
-    kept = 0 if spec.strategy.descends == "server" else _kept(spec.optimizer)
+    kept = 0 if spec.strategy.descends == "server" else kept_by(spec.optimizer)
     residual = spec.codec.lossy and spec.strategy.pushes == "direction"
     rounds, vector = spec.strategy.round_vectors, ITEM * size.parameters
     travels = (2 + residual + spec.pipeline) * vector + _without_servers(spec, vector)
@@ -177,7 +173,7 @@ def worker_on_gpu(spec: JobSpec, size: Size) -> Split:
         found = _group_on_gpus(spec, size, vector)
         return Split(found.gpu, found.host + travels + (rounds + kept) * vector, found.machine)
     if spec.settled_collective == "nccl":  # theta, its gradient, the push and the sum; and the whole shard
-        return Split((4 + rounds + kept + _server_vectors(spec)) * vector + _narrow(spec, vector), vector)
+        return Split((4 + rounds + kept + server_vectors(spec, on_gpu=True)) * vector + _narrow(spec, vector), vector)
     return Split((3 + rounds + kept) * vector + _narrow(spec, vector), travels)
 
 
@@ -200,10 +196,12 @@ def shard_on_gpu(spec: JobSpec, size: Size) -> Split:
     """One of the job's shards. Beside what every shard keeps, the newest push of each worker is on the GPU, and the centers
     for workers that share it (docs/adr/0155-a-worker-and-its-shard-share-memory-of-one-gpu.md)."""
     n, shards = spec.roles.worker.count, spec.shards
-    responses = n if spec.strategy.responds and spec.effective_gate.mode == "bsp" else 1
     vector = ITEM * size.parameters
     there = n + _workers_beside(spec) * (1 + spec.pipeline)
-    return Split(math.ceil((memory(spec, size).server + there * vector) / shards), math.ceil(responses * vector / shards))
+    return Split(
+        math.ceil((server_vectors(spec, on_gpu=True) + there) * vector / shards),
+        math.ceil(max(1, responses(spec)) * vector / shards),
+    )
 
 
 def _workers_beside(spec: JobSpec) -> int:
@@ -226,14 +224,9 @@ def _coded(spec: JobSpec, codec: Codec, parameters: int) -> int:
 
 def _piggyback(spec: JobSpec) -> int:
     """Vectors that travel beside the parameters."""
-    return _kept(spec.optimizer) if spec.strategy.averages_optimizers else 0
+    return kept_by(spec.optimizer) if spec.strategy.averages_optimizers else 0
 
 
 def _narrow(spec: JobSpec, vector: int) -> int:
     """Autocast keeps a copy of the weights in 16 bits until backward is over, at most of all."""
     return vector // 2 if spec.precision != "fp32" else 0
-
-
-def _kept(optimizer: Any) -> int:
-    plain = isinstance(optimizer, Sgd) and not optimizer.momentum
-    return 0 if plain else len(optimizer.state_vectors)

@@ -102,7 +102,9 @@ class Memory(BaseModel, frozen=True):
     machine: int | None = Field(
         description="Bytes of the processes of a group on each machine beside the lead's; null: a worker is on one machine"
     )
-    server: int = Field(description="Bytes of all shards together")
+    server: int = Field(
+        description="Bytes of all shards together; vectors of workers on other machines come on top, which `nodes` counts"
+    )
     evaluator: int
     activations: int | None = Field(
         description="Bytes of activations in each process of a worker, which no other figure here contains; null: not known"

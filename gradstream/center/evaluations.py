@@ -17,10 +17,8 @@ from gradstream.center.entries import Buffers, Payload
 from gradstream.center.parameters.center import Center
 from gradstream.center.tables.half import decode_rows
 from gradstream.center.tables.payload import LOAN, FoundRows, RowKeys, of_kind
-from gradstream.spec.cadence import HOLD_AT
-
-MAX_KEPT = 8
-"""Kept centers at which the shard skips the next evaluation; reached only where workers never ask the gate."""
+from gradstream.optim.own_pages import own_copy
+from gradstream.spec.cadence import HOLD_AT, MAX_KEPT
 
 
 class KeptCenter(NamedTuple):
@@ -84,7 +82,7 @@ class EvaluationQueue:
         center.finish()
         given = center.read_for_evaluation(keys)
         buffers = given.buffers and Buffers(given.buffers.floats.clone(), given.buffers.ints.clone())
-        self._kept.append(KeptCenter(center.version, center.samples, Payload(given.x.clone(), buffers, given.rows), is_last))
+        self._kept.append(KeptCenter(center.version, center.samples, Payload(own_copy(given.x), buffers, given.rows), is_last))
 
     def state(self) -> dict[str, Any]:
         """Return the state without copies, since kept centers never change."""

@@ -15,6 +15,7 @@ from torch import Tensor
 from gradstream.center.entries import Push
 from gradstream.center.members import Members
 from gradstream.gate import Gate
+from gradstream.optim.own_pages import own_copy
 
 Pending = dict[int, tuple[Push, Tensor]]
 
@@ -137,7 +138,7 @@ class Rounds:
         return self.number
 
     def state(self) -> dict[str, Any]:
-        pending = [(asdict(push), x.clone()) for push, x in self.pending.values()]
+        pending = [(asdict(push), own_copy(x)) for push, x in self.pending.values()]
         return {"pending": pending, "cohort": sorted(self.cohort), "number": self.number}
 
     def load(self, state: dict[str, Any], device: torch.device) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-import torch
 from msgspec.structs import replace
 from torch import Tensor
 
@@ -133,7 +132,7 @@ class Responses:
         if push.want == "center":
             self.center_to(push.rank, push.seq, held.outcome, go=go, moved=held.moved)
         elif push.want == "response":
-            given = torch.zeros_like(self.there().theta) if held.response is None else held.response
+            given = self.there().vector().zero_() if held.response is None else held.response
             response = self._response(push.rank, incarnation, push.seq, held.outcome, go)
             self.written.append(replace(response, brings="response", payload=Payload(given)))
         else:

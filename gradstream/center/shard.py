@@ -52,6 +52,7 @@ from gradstream.center.responses import Held, Responses
 from gradstream.center.tables.payload import RowKeys, of_kind
 from gradstream.center.waiting import WaitingRanks
 from gradstream.center.watchers import Watchers
+from gradstream.optim.own_pages import own_copy
 from gradstream.optim.parameters import ParameterShape
 from gradstream.spec import JobSpec
 
@@ -111,7 +112,7 @@ class Shard:
                 buffers = payload.buffers and CenterBuffers(payload.buffers)
                 length, self.dealer.planned = (entry.epoch_samples, entry.total_samples), entry.planned
                 tables = self._hosting.new_tables(dict(entry.tables), entry.epoch_samples)
-                theta = payload.x.clone()
+                theta = own_copy(payload.x)
                 told: dict[str, Any] = {"run_length": length, "tables": tables, "parameters": payload.parameters}
                 self._adopt(Center(self.spec, theta, buffers, one_pass=self._one_pass, **told))
             case Join():

@@ -9,10 +9,13 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
+from gradstream.optim.own_pages import own_copy
 from gradstream.optim.parameters import ParameterShape
 from gradstream.optim.spec import Optimizer
 
 _WHOLE = "theta"
+PART = 1 << 20
+"""Elements of a part of theta that a server's rule steps on at a time."""
 
 
 class VectorOptimizer(Protocol):
@@ -36,15 +39,26 @@ class FlatOptimizer:
     model's own parameters."""
 
     def __init__(
-        self, theta: Tensor, spec: Optimizer, lr: float, workers: int = 1, parameters: Sequence[ParameterShape] = ()
+        self,
+        theta: Tensor,
+        spec: Optimizer,
+        lr: float,
+        workers: int = 1,
+        parameters: Sequence[ParameterShape] = (),
+        *,
+        by_parts: bool = False,
     ) -> None:
-        """`parameters`: those that lie in theta, one behind another; a part of one is flat. Without any, theta is the only one."""
+        """`parameters`: those that lie in theta, one behind another; a part of one is flat. Without any, theta is the only one.
+        `by_parts`: a rule that works element by element makes no vectors like theta from its second step on."""
         whole = ParameterShape(_WHOLE, tuple(theta.shape))
         self._shapes = [whole] if spec.sees == "element" or not parameters else [shape for shape in parameters if shape.size]
         self._theta = theta
         self._parameters = [nn.Parameter(view, requires_grad=False) for view in self._views(theta)]
-        self._spec, self._lr = spec, spec.lr or lr
+        self._spec, self._lr, self._workers = spec, spec.lr or lr, workers
         self._optimizer = spec.build(self._named(), lr, workers)
+        self._may_part = by_parts and spec.sees == "element" and theta.numel() > PART
+        self._parts: torch.optim.Optimizer | None = None
+        """The same rule on parts of theta, with parts of the state. None: it is not built yet."""
         self._rule = inspect.unwrap(type(self._optimizer).step)
         """The step alone: what torch wraps around it imports torch's compiler (ADR 161)."""
 
@@ -55,15 +69,35 @@ class FlatOptimizer:
         if self._spec.is_plain:  # the same bits, without the twenty calls of torch.optim
             self._parameters[0].data.add_(direction, alpha=self._alpha(factor))
             return
-        for group in self._optimizer.param_groups:
-            group["lr"] = self._lr * factor * group["lr_factor"]
         longest = self._spec.clip_parameter_norm
-        for parameter, view in zip(self._parameters, self._views(direction), strict=True):
-            parameter.grad = view if longest is None else clipped(view, longest)
+        if self._may_part and self._optimizer.state:
+            self._parts = self._parts or self._build_parts()
+            self._step(self._parts, torch.split(direction, PART), factor)
+        else:
+            views = self._views(direction)
+            self._step(self._optimizer, views if longest is None else [clipped(view, longest) for view in views], factor)
+
+    def _step(self, optimizer: torch.optim.Optimizer, gradients: Sequence[Tensor], factor: float) -> None:
+        for group in optimizer.param_groups:
+            group["lr"] = self._lr * factor * group["lr_factor"]
+        parameters = self._parameters if optimizer is self._optimizer else optimizer.param_groups[0]["params"]
+        for parameter, gradient in zip(parameters, gradients, strict=True):
+            parameter.grad = gradient
         with torch.no_grad():
-            self._rule(self._optimizer)
-        for parameter in self._parameters:
+            self._rule(optimizer)
+        for parameter in parameters:
             parameter.grad = None
+
+    def _build_parts(self) -> torch.optim.Optimizer:
+        """Return the rule on parts of theta, whose state is the memory of the whole one's."""
+        parts = [nn.Parameter(part, requires_grad=False) for part in torch.split(self._theta, PART)]
+        made = self._spec.build([(_WHOLE, part) for part in parts], self._lr, self._workers)
+        for name, value in self._optimizer.state[self._parameters[0]].items():
+            is_vector = value.shape == self._theta.shape
+            of_parts = torch.split(value, PART) if is_vector else [value, *(value.clone() for _ in parts[1:])]
+            for part, of_part in zip(parts, of_parts, strict=True):
+                made.state[part][name] = of_part
+        return made
 
     def plain(self, factor: float) -> float | None:
         """Return the number by which `step` scales a direction before it adds it; None if it does more than that."""
@@ -74,6 +108,7 @@ class FlatOptimizer:
 
     def move(self, theta: Tensor) -> None:
         """Step in this vector from now on."""
+        self._parts = None
         self._theta = theta
         for parameter, view in zip(self._parameters, self._views(theta), strict=True):
             parameter.data = view
@@ -81,6 +116,7 @@ class FlatOptimizer:
     def reset(self) -> None:
         """Forget what earlier steps left: momentum, sums of squares, counters."""
         self._optimizer.state.clear()
+        self._parts = None
 
     def vectors(self) -> list[Tensor]:
         """Return the state vectors that are as long as theta, in a fixed order; zeros before the first step, and where a parameter
@@ -107,6 +143,7 @@ class FlatOptimizer:
         whole = self._optimizer.state_dict()
         whole["state"] = {number: _copied(states[name]) for number, name in enumerate(order) if states.get(name)}
         self._optimizer.load_state_dict(whole)
+        self._parts = None
 
     def _named(self) -> list[tuple[str, nn.Parameter]]:
         return [(shape.name, parameter) for shape, parameter in zip(self._shapes, self._parameters, strict=True)]
@@ -125,7 +162,7 @@ class FlatOptimizer:
 
 
 def _copied(state: dict[str, Any]) -> dict[str, Any]:
-    return {key: value.clone() if isinstance(value, Tensor) else value for key, value in state.items()}
+    return {key: own_copy(value) if isinstance(value, Tensor) else value for key, value in state.items()}
 
 
 def clipped(x: Tensor, longest: float) -> Tensor:

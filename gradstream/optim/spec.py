@@ -43,6 +43,10 @@ class Optimizer(BoundedPart, frozen=True):
     )
     state_vectors: ClassVar[tuple[str, ...]] = ()
     """State vectors as long as theta, by torch's names."""
+    rule_vectors: ClassVar[int] = 0
+    """Vectors like theta that a step makes at most, beside the state and without weight decay and clipping."""
+    decay_vectors: ClassVar[int] = 1
+    """Those that weight decay makes: a gradient with it."""
     couples_layers: ClassVar[bool] = False
     """A step takes a norm of each parameter, or needs it as a matrix."""
     _OWN: ClassVar[frozenset[str]] = frozenset(
@@ -60,6 +64,12 @@ class Optimizer(BoundedPart, frozen=True):
         if self.couples_layers or self.clip_parameter_norm is not None:
             return "matrix"
         return "parameter" if self.groups else "element"
+
+    @property
+    def step_vectors(self) -> int:
+        """Vectors like theta that a step makes at most, beside the state."""
+        decays = self.decay_vectors * (self.weight_decay > 0)
+        return self.rule_vectors + decays + (self.clip_norm is not None) + (self.clip_parameter_norm is not None)
 
     def build(self, named: Named, lr: float, workers: int = 1) -> torch.optim.Optimizer:
         """The torch optimizer over these parameters; `lr` is used unless the job file names one here. Clipping is the caller's.
@@ -125,6 +135,10 @@ class Sgd(Optimizer, frozen=True):
         return made
 
     @property
+    def step_vectors(self) -> int:
+        return super().step_vectors + self.nesterov
+
+    @property
     def is_plain(self) -> bool:
         return not (self.momentum or self.momentum_correction or self.weight_decay or self.sees != "element")
 
@@ -132,12 +146,14 @@ class Sgd(Optimizer, frozen=True):
 class Adagrad(Optimizer, frozen=True):
     name: Literal["adagrad"] = "adagrad"
     state_vectors: ClassVar[tuple[str, ...]] = ("sum",)
+    rule_vectors: ClassVar[int] = 1
     eps: Number = Field(1e-10, gt=0, description="Constant that is added to the denominator")
 
 
 class Adam(Optimizer, frozen=True):
     name: Literal["adam"] = "adam"
     state_vectors: ClassVar[tuple[str, ...]] = ("exp_avg", "exp_avg_sq")
+    rule_vectors: ClassVar[int] = 2
     betas: tuple[Beta, Beta] = Field(
         (0.9, 0.999), description="Decay rates of the mean of gradients and of the mean of their squares"
     )
@@ -146,6 +162,7 @@ class Adam(Optimizer, frozen=True):
 
 class AdamW(Adam, frozen=True):
     name: Literal["adamw"] = "adamw"  # type: ignore[assignment]
+    decay_vectors: ClassVar[int] = 0
     weight_decay: Number = Field(0.01, ge=0, description="Decoupled weight decay")
 
 
@@ -154,6 +171,7 @@ class Lars(Optimizer, frozen=True):
 
     name: Literal["lars"] = "lars"
     couples_layers: ClassVar[bool] = True
+    decay_vectors: ClassVar[int] = 0
     momentum: float = Field(0.9, ge=0, lt=1, description="Momentum of the step")
     trust: Number = Field(0.001, gt=0, description="Length of a step, as a share of the parameter's norm (eta), before lr")
     state_vectors: ClassVar[tuple[str, ...]] = ("momentum_buffer",)
@@ -169,6 +187,7 @@ class Lamb(Adam, frozen=True):
 
     name: Literal["lamb"] = "lamb"  # type: ignore[assignment]
     couples_layers: ClassVar[bool] = True
+    decay_vectors: ClassVar[int] = 0
     eps: Number = Field(1e-6, gt=0, description="Constant that is added to the denominator")
     weight_decay: Number = Field(0.01, ge=0, description="Weight decay, before the step is scaled")
 
@@ -183,6 +202,8 @@ class Muon(Optimizer, frozen=True):
 
     name: Literal["muon"] = "muon"
     couples_layers: ClassVar[bool] = True
+    rule_vectors: ClassVar[int] = 2
+    decay_vectors: ClassVar[int] = 0
     weight_decay: Number = Field(0.1, ge=0, description="Decoupled weight decay")
     momentum: float = Field(0.95, ge=0, lt=1, description="Momentum of the matrices")
     nesterov: bool = Field(True, description="Use Nesterov's look-ahead")

@@ -15,6 +15,7 @@ from gradstream.center.entries import EVALUATOR, Payload, Response
 from gradstream.codecs.base import Codec
 from gradstream.codecs.coding import Decoding
 from gradstream.codecs.raw import RAW
+from gradstream.optim.own_pages import own_copy, own_empty_like
 from gradstream.process.order import ProcessOrder
 from gradstream.shard_server.incarnation_rows import IncarnationRows
 from gradstream.shard_server.local import LocalWorkers
@@ -79,12 +80,12 @@ class Mailbox:
             return self.layout.view(data, self._shard)
         return Payload(decoded, self.layout.buffers(data, self._shard))
 
-    def _decoding(self, seq: int, memory: bytearray) -> Decoding | None:
+    def _decoding(self, seq: int, memory: memoryview) -> Decoding | None:
         """Return the decoding of a coded push that is about to arrive, which decodes it part by part; None: not coded."""
         if not seq or not self._codec.lossy or self.layout is None or len(memory) != self.layout.coded(self._codec, self._shard):
             return None
         mine = self.layout.slices[self._shard]
-        out = torch.empty(mine.stop - mine.start, dtype=self.layout.torch_dtype)
+        out = own_empty_like(torch.empty(mine.stop - mine.start, dtype=self.layout.torch_dtype))
         return self.layout.decoding(self._codec, memory, self._shard, out)
 
     def destination(self, response: Response) -> Tensor | None:
@@ -116,7 +117,9 @@ class Mailbox:
                 continue
             messages.append((incarnation, message))
             if response.brings == "response" and response.payload:  # its rows are read before its vector is rejected
-                self._kept_responses[incarnation] = replace(response, payload=response.payload._replace(rows=None))
+                self._kept_responses.pop(incarnation, None)
+                kept = response.payload._replace(x=own_copy(response.payload.x), rows=None)
+                self._kept_responses[incarnation] = replace(response, payload=kept)
         self._filled.clear()
         self._messages.write_messages(messages, what="writing responses")
         self._vectors.write_vectors()  # after the messages: their readers read while we write

@@ -51,7 +51,7 @@ class RemoteWorkers:
 
     def fetch(
         self, incarnation: tuple[int, int], seq: int, part: Part, request_resend: Callable[[], None]
-    ) -> tuple[bytearray, Tensor | None]:
+    ) -> tuple[memoryview, Tensor | None]:
         """This shard's slice of a vector, freed in Redis, and decoded if it is to be. It is valid until the next one of this
         incarnation is fetched.
 

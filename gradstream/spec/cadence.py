@@ -19,6 +19,9 @@ _COUNTED = ("samples", "epochs")
 _PASSES = "passes"
 HOLD_AT: Final = 3
 """Centers kept for evaluations by samples at which workers wait at the gate: one is being evaluated, the others wait for it."""
+MAX_KEPT: Final = 8
+"""Kept centers at which a shard skips the next evaluation. Workers push on where rounds begin without a pull; where they wait,
+rounds that are under way may each add one, but for bsp."""
 
 
 class Cadence(NamedTuple):

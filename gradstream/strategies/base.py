@@ -9,7 +9,7 @@ The classes named `...Side` are protocols: the simulator and the platform both p
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 
 from pydantic import Field, GetJsonSchemaHandler, model_validator
@@ -137,21 +137,19 @@ class ShardSide(Protocol):
 
     @property
     def n(self) -> int: ...  # workers that the job has
+    def every(self, k: int) -> bool: ...  # true at each k-th call, counted over the whole job
+    def descend(self, g: Tensor) -> None: ...  # one step of the server optimizer along `g`
+    def vector(self) -> Tensor: ...  # a new one like theta, for a response
 
     def slot(self, name: str) -> Tensor:
         """A vector like theta that is part of every checkpoint; zero at first."""
 
-    def every(self, k: int) -> bool:
-        """True at each k-th call, counted over the whole job."""
+    def by_parts(self, rule: Callable[..., Tensor], *vectors: Tensor) -> Tensor:
+        """Return `rule(*vectors)` for a rule that works element by element. It gets a short part of each vector at a time, so
+        that its operations make no vectors like theta. Valid until the next call."""
 
-    def descend(self, g: Tensor) -> None:
-        """One step of the server optimizer along `g`."""
-
-    def add(self, d: Tensor) -> None:
-        """theta += d."""
-
-    def replace(self, x: Tensor) -> None:
-        """theta = x."""
+    def add(self, d: Tensor, scale: float = 1.0) -> None: ...  # theta += scale d
+    def replace(self, x: Tensor) -> None: ...  # theta = x
 
     def send(self, x: Tensor) -> Tensor:
         """The value that the worker will hold after decoding `x`: use it on the center too, and nothing leaks."""
@@ -186,6 +184,8 @@ class Strategy(BoundedPart, frozen=True):
     round_vectors: ClassVar[int] = 0
     """Vectors like theta that a round makes at most, with its slots, beside theta, a gradient and what travels. A plan counts them;
     tests/integration/local/test_memory.py measures them."""
+    apply_vectors: ClassVar[int] = 0
+    """Vectors like theta that `apply` makes at most, beside slots and responses. `s.by_parts` makes one. They are measured, too."""
     pulls_every_round: ClassVar[bool] = True
     """Each round starts with `ps.pull(w.theta)`, so the response to a push brings the center: after its push, a round leaves theta
     alone, as the next center may be arriving there. False: the round pulls when it wants."""
@@ -275,6 +275,11 @@ class Strategy(BoundedPart, frozen=True):
     def push_share(self) -> float:
         """The share of a worker's move that its push holds."""
         return 1.0
+
+    @property
+    def server_slots(self) -> int:
+        """Slots of a shard."""
+        return 0
 
     def gathers(self, workers: int) -> int | None:
         """How many pushes the server gathers, in a vector of its own, for one step; None: none, each is applied."""

@@ -10,7 +10,9 @@ The server keeps what *each* worker pulled; with a single copy for all of them (
 Source: Zheng et al. 2017, "Asynchronous Stochastic Gradient Descent with Delay Compensation", equations 10 and 14.
 """
 
-from typing import ClassVar, Literal, Self
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -18,6 +20,9 @@ from gradstream.bounds import Number
 from gradstream.gate import Mode
 from gradstream.strategies.base import Recurrence, ServerSide, ShardSide, Strategy, Updates, WorkerSide
 from gradstream.strategies.intent import STALENESS, Intent
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class DcAsgd(Strategy, frozen=True):
@@ -28,6 +33,7 @@ class DcAsgd(Strategy, frozen=True):
     gates: ClassVar[frozenset[Mode]] = frozenset({"ssp", "asp"})
     descends: ClassVar[Literal["worker", "server"]] = "server"
     keeps_base: ClassVar[bool] = True
+    apply_vectors: ClassVar[int] = 1
     recurrence: ClassVar[Recurrence] = "gradients"  # near a minimum, where g^2 (theta - base) is of the third order
     symbols: ClassVar[dict[str, str]] = {"lambda": "lam"}
     lam: Number = Field(0.04, ge=0, description="Strength of the compensation (lambda); adaptive: lambda_0, 2 in the paper")
@@ -41,14 +47,22 @@ class DcAsgd(Strategy, frozen=True):
             raise ValueError("'decay' and 'eps' mean nothing without 'adaptive: true'; remove them")
         return self
 
+    @property
+    def server_slots(self) -> int:
+        return int(self.adaptive)
+
     def round(self, w: WorkerSide, ps: ServerSide) -> None:
         ps.pull(w.theta)
         ps.push(w.grad())
 
     def apply(self, s: ShardSide, us: Updates) -> None:
         for u in us:
-            lam, square = self.lam, u.x * u.x
-            if self.adaptive:
-                mean = s.slot("mean_square").mul_(self.decay).add_(square, alpha=1 - self.decay)
-                square = square / (mean + self.eps).sqrt()
-            s.descend(u.x + lam * square * (s.theta - u.base))
+            kept = [s.slot("mean_square")] if self.adaptive else []
+            s.descend(s.by_parts(self._compensated, u.x, s.theta, u.base, *kept))
+
+    def _compensated(self, g: Tensor, theta: Tensor, base: Tensor, mean: Tensor | None = None) -> Tensor:
+        square = g * g
+        if mean is not None:
+            mean.mul_(self.decay).add_(square, alpha=1 - self.decay)
+            square = square / (mean + self.eps).sqrt()
+        return g + self.lam * square * (theta - base)

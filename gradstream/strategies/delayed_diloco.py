@@ -37,6 +37,10 @@ class DelayedDiLoCo(Strategy, frozen=True):
     def for_workers(self, count: int) -> Self:
         return self if self.k is not None else self.model_copy(update={"k": count})
 
+    @property
+    def server_slots(self) -> int:
+        return 1
+
     def gathers(self, workers: int) -> int:
         return self.k or workers
 
@@ -51,5 +55,5 @@ class DelayedDiLoCo(Strategy, frozen=True):
         for u in us:
             gathered.add_(u.x, alpha=1 / k)
             if s.every(k):
-                s.descend(gathered.clone())
+                s.descend(gathered)
                 gathered.zero_()

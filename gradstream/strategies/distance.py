@@ -10,7 +10,9 @@ Naming: the thesis calls this rule ADAG, dist-keras "Experimental". In Gradstrea
 Source: Hermans 2017, "On Scalable Deep Learning and Parallelizing Gradient Descent", chapter 4.
 """
 
-from typing import ClassVar, Literal
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
@@ -18,6 +20,9 @@ from gradstream.bounds import Count, Number
 from gradstream.gate import Mode
 from gradstream.strategies.base import Hogwild, ServerSide, ShardSide, Strategy, Updates, WorkerSide
 from gradstream.strategies.intent import STALENESS, Intent
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class Distance(Strategy, frozen=True):
@@ -28,6 +33,7 @@ class Distance(Strategy, frozen=True):
     round_vectors: ClassVar[int] = 2
     gates: ClassVar[frozenset[Mode]] = frozenset({"ssp", "asp"})
     keeps_base: ClassVar[bool] = True
+    apply_vectors: ClassVar[int] = 1
     hogwild: ClassVar[Hogwild | None] = "steps"
     window: Count = Field(5, ge=1, description="Local steps per push (lambda)")
     gamma: Number = Field(1e-4, gt=0, description="Squared distance of a weight at which its step is halved")
@@ -40,4 +46,7 @@ class Distance(Strategy, frozen=True):
 
     def apply(self, s: ShardSide, us: Updates) -> None:
         for u in us:
-            s.descend(u.x / ((s.theta - u.base) ** 2 / self.gamma + 1))
+            s.descend(s.by_parts(self._shortened, u.x, s.theta, u.base))
+
+    def _shortened(self, x: Tensor, theta: Tensor, base: Tensor) -> Tensor:
+        return x / ((theta - base) ** 2 / self.gamma + 1)

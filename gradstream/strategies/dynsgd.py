@@ -25,6 +25,7 @@ class DynSgd(Strategy, frozen=True):
     name: Literal["dynsgd"] = "dynsgd"
     intent: ClassVar[Intent] = STALENESS
     round_vectors: ClassVar[int] = 4
+    apply_vectors: ClassVar[int] = 1
     gates: ClassVar[frozenset[Mode]] = frozenset({"ssp", "asp"})
     hogwild: ClassVar[Hogwild | None] = "steps"
     recurrence: ClassVar[Recurrence] = "windows"
@@ -39,4 +40,4 @@ class DynSgd(Strategy, frozen=True):
 
     def apply(self, s: ShardSide, us: Updates) -> None:
         for u in us:
-            s.descend(u.x / (u.staleness + 1))
+            s.descend(s.by_parts(lambda x, n=u.staleness + 1: x / n, u.x))

@@ -53,6 +53,6 @@ class Eamsgd(Strategy, frozen=True):
     def apply(self, s: ShardSide, us: Updates) -> None:
         alpha = 0.9 / s.n if self.alpha is None else self.alpha
         for u in us:
-            u.response = s.send(alpha * (u.x - s.theta))
+            u.response = s.send(s.vector().copy_(u.x).sub_(s.theta).mul_(alpha))
         for u in us:
             s.add(u.response)

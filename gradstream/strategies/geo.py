@@ -56,4 +56,4 @@ class Geo(Strategy, frozen=True):
         old.copy_(center)
 
     def apply(self, s: ShardSide, us: Updates) -> None:
-        s.add(-us.sum())
+        s.add(us.sum(), -1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from backend.nodes.models import NodeRow
@@ -57,7 +57,15 @@ def memory_of_places(spec: JobSpec, size: Size, places: Sequence[Place]) -> list
         "peers": ProcessMemory(on_gpu.machine, on_gpu.gpu + kept),
         "server": ProcessMemory(shard.host, shard.gpu),
     }
-    return [(on_gpus if each.gpus else on_cpus)[each.role] for each in places]
+    workers = Counter(each.node_id for each in places if each.role == "worker")
+    found = []
+    for each in places:
+        takes = (on_gpus if each.gpus else on_cpus)[each.role]
+        if each.role == "server":
+            arrives = forecast.remote_memory(spec, size, workers.total() - workers[each.node_id])
+            takes = replace(takes, host=takes.host + arrives // spec.roles.server.shards)
+        found.append(takes)
+    return found
 
 
 def memory_of(spec: JobSpec, size: Size, places: Sequence[Place], machines: Mapping[UUID, PlannedMachine]) -> list[NodeMemory]:

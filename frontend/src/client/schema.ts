@@ -5737,7 +5737,7 @@ export interface components {
             machine: number | null;
             /**
              * Server
-             * @description Bytes of all shards together
+             * @description Bytes of all shards together; vectors of workers on other machines come on top, which `nodes` counts
              */
             server: number;
             /** Evaluator */

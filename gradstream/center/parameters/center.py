@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -11,15 +11,20 @@ from torch import Tensor
 from gradstream.center.entries import Payload
 from gradstream.center.parameters.buffers import CenterBuffers
 from gradstream.center.parameters.onepass import Descent, OnePass, Whole
+from gradstream.center.parameters.slices import ALIGN
 from gradstream.center.parameters.updates import FindMean, PushUpdates
 from gradstream.center.tables.payload import RowKeys
 from gradstream.optim.flat import FlatOptimizer
+from gradstream.optim.own_pages import own_copy, own_empty_like
 from gradstream.optim.parameters import ParameterShape
 from gradstream.optim.schedule import Constant, Schedule
 from gradstream.spec import JobSpec
 
 if TYPE_CHECKING:
     from gradstream.center.tables.hosted import HostedTables  # needs numba, which jobs without tables never import
+
+PART, PART_ON_GPU = 16 * ALIGN, 1 << 22
+"""Elements of a part for which `Center.by_parts` computes a rule. On the CPU some of them fit a core's L2 cache."""
 
 
 class Center:
@@ -51,20 +56,22 @@ class Center:
         """Finds the mean of updates whose vectors lie in several processes. None: all lie in this one."""
         self._pull_codec, self._pipeline = spec.pull_codec, spec.pipeline
         self._slots: dict[str, Tensor] = {}
+        self._made: Tensor | None = None
+        """The result of `by_parts`, allocated once."""
         self._bases: dict[int, dict[int, Tensor]] = {}
         """The centers that each rank was given and may still push from, by version."""
         self._changed = False
         self._calls = 0
         self._schedule: Schedule
         self._average_by = spec.evaluate.average
-        self._average = theta.clone() if self._average_by else None
+        self._average = own_copy(theta) if self._average_by else None
         self.n = spec.roles.worker.count
         if spec.strategy.descends == "server":
             lr, self._schedule = spec.strategy.lr, spec.schedule.for_run(self.total_samples)
         else:  # the schedule is the workers'
             lr, self._schedule = 1.0, Constant()
         rule = spec.optimizer_at_servers
-        self._optimizer = FlatOptimizer(theta, rule, lr, self.n, parameters)
+        self._optimizer = FlatOptimizer(theta, rule, lr, self.n, parameters, by_parts=one_pass)
         largest = max((parameter.size for parameter in parameters), default=0) if rule.sees == "matrix" else 0
         self.largest_bytes = largest * theta.element_size()
         """Bytes of the largest parameter here, if the rule needs whole ones; else 0."""
@@ -89,8 +96,18 @@ class Center:
 
     def slot(self, name: str) -> Tensor:
         if name not in self._slots:
-            self._slots[name] = torch.zeros_like(self.theta)
+            self._slots[name] = own_empty_like(self.theta).zero_()
         return self._slots[name]
+
+    def vector(self) -> Tensor:
+        return own_empty_like(self.theta)
+
+    def by_parts(self, rule: Callable[..., Tensor], *vectors: Tensor) -> Tensor:
+        self._made = own_empty_like(self.theta) if self._made is None else self._made
+        part = PART if self._theta.device.type == "cpu" else PART_ON_GPU
+        for out, *parts in zip(*(torch.split(vector, part) for vector in (self._made, *vectors)), strict=True):
+            out.copy_(rule(*parts))
+        return self._made
 
     def every(self, k: int) -> bool:
         self._calls += 1
@@ -100,8 +117,8 @@ class Center:
         self._optimizer.step(g, self._schedule.factor(self.samples))
         self._changed = True
 
-    def add(self, d: Tensor) -> None:
-        self.theta.add_(d)
+    def add(self, d: Tensor, scale: float = 1.0) -> None:
+        self.theta.add_(d, alpha=scale)
         self._changed = True
 
     def replace(self, x: Tensor) -> None:
@@ -153,23 +170,24 @@ class Center:
         """Note that the rank is given the center. `instead_of`: a version that did not reach it."""
         if self._strategy.keeps_base:
             given = self._bases.setdefault(rank, {})
-            given.pop(instead_of, None)
-            given[self.version] = self.send(self.theta).clone()
-            if len(given) > 1 + self._pipeline:
-                del given[min(given)]
+            free = given.pop(self.version, given.pop(instead_of, None))
+            if len(given) > self._pipeline:
+                free = given.pop(min(given))
+            sent = self.send(self.theta)
+            given[self.version] = own_copy(sent) if free is None else free.copy_(sent)
 
     def state(self, *, rows: bool = True) -> dict[str, Any]:
         """`rows`: False leaves those of tables out."""
         return {
-            "theta": self.theta.clone(),
+            "theta": own_copy(self.theta),
             "version": self.version,
             "samples": self.samples,
             "run_length": (self.epoch_samples, self.total_samples),
             "calls": self._calls,
-            "average": None if self._average is None else self._average.clone(),
+            "average": None if self._average is None else own_copy(self._average),
             "optimizer": self._optimizer.state(),
-            "slots": {name: slot.clone() for name, slot in self._slots.items()},
-            "bases": {rank: {version: x.clone() for version, x in given.items()} for rank, given in self._bases.items()},
+            "slots": {name: own_copy(slot) for name, slot in self._slots.items()},
+            "bases": {rank: {version: own_copy(x) for version, x in given.items()} for rank, given in self._bases.items()},
             "buffers": self.buffers.state() if self.buffers else None,
             **({"tables": self.tables.state(rows=rows)} if self.tables else {}),
         }

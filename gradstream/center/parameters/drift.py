@@ -17,6 +17,7 @@ from torch import Tensor
 
 from gradstream.center.entries import NOT_FINITE, Push
 from gradstream.center.parameters.center import Center
+from gradstream.optim.own_pages import own_empty_like
 from gradstream.spec import JobSpec
 
 EVERY = 32
@@ -48,7 +49,7 @@ class Drift:
         if self._bases_are_kept or behind < (MAX_WAIT if self._of else EVERY) or behind < max(self._behind.values()):
             return
         theta = center.send(center.theta)
-        self._copy = torch.empty_like(theta) if self._copy is None else self._copy
+        self._copy = own_empty_like(theta) if self._copy is None else self._copy
         self._copy.copy_(theta)
         self._of, self._behind[rank] = (rank, center.version), 0
 

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from gradstream.center.entries import Push
 from gradstream.center.tables.payload import RowGradients
+from gradstream.optim.own_pages import own_copy, own_empty_like
 
 
 @dataclass(slots=True)
@@ -49,7 +50,7 @@ class PushUpdates(list[PushUpdate]):
         if len(self) == 1:
             return self[0].x
         weights = self.weights()
-        mean = torch.mul(self[0].x, weights[0])
+        mean = torch.mul(self[0].x, weights[0], out=own_empty_like(self[0].x))
         for u, weight in zip(self[1:], weights[1:], strict=True):
             mean.add_(u.x, alpha=weight)
         return mean
@@ -66,7 +67,7 @@ class PushUpdates(list[PushUpdate]):
     def sum(self) -> Tensor:
         if len(self) == 1:
             return self[0].x
-        total = self[0].x.clone()
+        total = own_copy(self[0].x)
         for u in self[1:]:
             total.add_(u.x)
         return total

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradstream.center.entries import LAST_EXPORT
 from gradstream.center.parameters.center import Center
+from gradstream.optim.own_pages import own_copy
 from gradstream.process.order import ProcessOrder
 from gradstream.process.saving.checkpoint_names import shard_part
 from gradstream.process.saving.content import Content, TextContent, sha256_of
@@ -44,7 +45,7 @@ class ExportFiles:
         self._uploads = self._uploads or Uploads(open_store(self._order.store, self._order))
         center.finish()
         dense = center.read_for_evaluation()
-        state = {"theta": dense.x.detach().cpu().clone(), "buffers": dense.buffers and tuple(x.clone() for x in dense.buffers)}
+        state = {"theta": own_copy(dense.x.detach().cpu()), "buffers": dense.buffers and tuple(x.clone() for x in dense.buffers)}
         copy, after = self._begin_copy(place, center.tables, base) if center.tables else (None, None)
         exported = self._exported(center, passes)
         self._tables = tuple(exported.tables)

@@ -13,6 +13,7 @@ from typing import TypeVar
 from torch import Tensor
 
 from gradstream.codecs.coding import Decoding
+from gradstream.optim.own_pages import own_memory
 from gradstream.wire.redis import ids
 from gradstream.wire.redis.bulk import BulkConnection, Fields
 from gradstream.wire.redis.client import BLOCK
@@ -21,7 +22,7 @@ from gradstream.wire.transport.arriving import Arriving
 from gradstream.wire.transport.checksum import PART
 
 T = TypeVar("T")
-Decode = Callable[[int, bytearray], Decoding | None]
+Decode = Callable[[int, memoryview], Decoding | None]
 """(seq, memory for its bytes) -> its decoding; None: it is not decoded. From seq 1 on this depends on its length alone."""
 
 _AT_ONCE = 32
@@ -33,8 +34,8 @@ _EARLY = 3
 class EarlyVector(Arriving):
     """A vector that lies in this process's memory until its header comes."""
 
-    def __init__(self, memory: bytearray, decoding: Decoding | None) -> None:
-        super().__init__(memoryview(memory), decoding)
+    def __init__(self, memory: memoryview, decoding: Decoding | None) -> None:
+        super().__init__(memory, decoding)
         self.memory = memory
         self.decoded = decoding.out if decoding else None
         """The decoded vector, shape (n,); None: it is not decoded."""
@@ -100,7 +101,7 @@ class _Stream:
         vector = self.arriving.get(seq)
         return vector is not None and vector.whole and (len(vector.data), vector.checksum) == (nbytes, checksum)
 
-    def hand_out(self, seq: int) -> bytearray:
+    def hand_out(self, seq: int) -> memoryview:
         """Return the memory of this vector, and forget earlier vectors."""
         if seq:
             self.arriving.pop(0, None)  # a theta_0 that nobody wanted: it may be as long, but is not coded
@@ -121,7 +122,7 @@ class _Stream:
         """Return a place for a vector, in used memory if there is some: touching new pages costs more than the whole transfer."""
         fitting = next((spare for spare in self.spare if seq and len(spare.data) == nbytes), None)
         if fitting is None:
-            memory = bytearray(nbytes)
+            memory = own_memory(nbytes)
             return EarlyVector(memory, self.decoding(seq, memory))
         self.spare = [spare for spare in self.spare if spare is not fitting]
         fitting.clear()
@@ -173,7 +174,7 @@ class Inbox:
         self.armed = False
         return self._redis.entries(self._place, self._taken)
 
-    def vector(self, key: str, seq: int, nbytes: int, checksum: int) -> bytearray | None:
+    def vector(self, key: str, seq: int, nbytes: int, checksum: int) -> memoryview | None:
         """Return the vector that a header names, or None if it is damaged or incomplete: then the worker must resend it.
 
         It is valid until the next one of the same stream is handed out. Redis has freed its parts when this returns. Raises: as

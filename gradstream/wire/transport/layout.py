@@ -112,15 +112,15 @@ class Layout:
             at += values.nbytes
         return Coded(out, Coding(codec, part.x, out[:vector], residual, self.slices[shard].start).until)
 
-    def decoding(self, codec: Codec, data: bytearray, shard: int, out: Tensor) -> Decoding:
+    def decoding(self, codec: Codec, data: bytearray | memoryview, shard: int, out: Tensor) -> Decoding:
         """Return the decoding of the vector in `data`, which `encode` made."""
         return Decoding(codec, memoryview(data)[: len(data) - self._piggyback_bytes(shard)], out)
 
-    def buffers(self, data: bytearray, shard: int) -> Buffers | None:
+    def buffers(self, data: bytearray | memoryview, shard: int) -> Buffers | None:
         """Return a copy of the buffers behind the vector; None on other shards than 0."""
         return self._buffers(data) if shard == 0 else None
 
-    def decode(self, codec: Codec, data: bytearray, shard: int, out: Tensor) -> Payload:
+    def decode(self, codec: Codec, data: bytearray | memoryview, shard: int, out: Tensor) -> Payload:
         """Decode `data`, which `encode` made, into `out` (this shard's slice)."""
         if shard > 0 or not self.floats + self.ints:
             codec.decode(data, out)
@@ -128,7 +128,7 @@ class Layout:
         codec.decode(data[: len(data) - 8 * self.ints - self.torch_dtype.itemsize * self.floats], out)
         return Payload(out, self._buffers(data))
 
-    def view(self, data: bytearray, shard: int) -> Payload:
+    def view(self, data: bytearray | memoryview, shard: int) -> Payload:
         """Read `data`, which `encode` made with a lossless codec: the vector is a view of the bytes."""
         mine = self.slices[shard]
         size = mine.stop - mine.start
@@ -139,7 +139,7 @@ class Layout:
         """Return a shard's part of a whole model's payload."""
         return Payload(whole.x[self.slices[shard]], whole.buffers if shard == 0 else None)
 
-    def _buffers(self, data: bytearray) -> Buffers | None:
+    def _buffers(self, data: bytearray | memoryview) -> Buffers | None:
         """Return a copy of the buffers at the end of shard 0's part."""
         if not self.floats + self.ints:
             return None
@@ -148,8 +148,8 @@ class Layout:
         return Buffers(_values(data[floats_at:ints_at], self.torch_dtype), _values(data[ints_at:], torch.int64))
 
 
-def _values(data: bytearray, dtype: torch.dtype) -> Tensor:
-    return torch.frombuffer(data, dtype=dtype) if data else torch.empty(0, dtype=dtype)
+def _values(data: bytearray | memoryview, dtype: torch.dtype) -> Tensor:
+    return torch.frombuffer(bytearray(data), dtype=dtype) if data else torch.empty(0, dtype=dtype)
 
 
 def reused(buffers: dict[int, bytearray], number: int, nbytes: int) -> bytearray:

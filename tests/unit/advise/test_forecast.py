@@ -88,10 +88,16 @@ def test_memory_grows_with_what_is_kept() -> None:
         return found.worker // 4000, found.server // 4000
 
     worker, server = bytes_of("async")
-    assert bytes_of("async", optimizer={"name": "adam"}) == (worker, server + 2 * 2), "the server descends; checkpoints copy"
-    assert bytes_of("diloco") == (worker + 3, server + 1), "what a round makes; the servers' momentum"
+    assert bytes_of("async", optimizer={"name": "adam"}) == (worker, server + 2 * 2 + 2), (
+        "the server descends; checkpoints copy; a step makes two"
+    )
+    assert bytes_of("diloco") == (worker + 3, server - 1 + 2 + 2), (
+        "what a round makes; the servers' momentum, a mean and a look-ahead"
+    )
     assert bytes_of("adag", optimizer={"name": "adam"}) == (worker + 4 + 2, server), "the workers do"
-    assert bytes_of("dc_asgd") == (worker, server - 1 + 2 * 4), "what each worker pulled, instead of one for a sample"
+    assert bytes_of("dc_asgd") == (worker, server - 1 + 2 * 4 + 1), (
+        "what each worker pulled, and a direction, instead of one for a sample"
+    )
     threads = {"worker": {"count": 4, "hogwild": 3}}
     assert bytes_of("async", roles=threads) == (worker + 2, server), "each thread has gradients of its own"
     assert bytes_of("adag", roles=threads, optimizer={"name": "adam"}) == (worker + 4 + 2 + 2 * 3, server), "and an optimizer"
@@ -207,10 +213,10 @@ def test_a_shard_on_a_gpu_has_the_newest_push_of_each_worker_there() -> None:
         found = shard_on_gpu(job({"name": strategy}, workers=4, shards=shards, **more), Size(parameters=1024))
         return found.gpu / 4096, found.host / 4096
 
-    assert vectors("async") == (3 + 1 + 4, 1)
-    assert vectors("async", optimizer={"name": "adam"}) == (3 + 1 + 2 * 2 + 4, 1)
-    assert vectors("async", shards=4) == ((3 + 1 + 4) / 4, 1 / 4)
-    assert vectors("easgd", gate="bsp") == (3 + 4, 4), "each is answered with a vector of its own"
+    assert vectors("async") == (2 + 1 + 4, 1)
+    assert vectors("async", optimizer={"name": "adam"}) == (2 + 1 + 2 * 2 + 2 + 4, 1)
+    assert vectors("async", shards=4) == ((2 + 1 + 4) / 4, 1 / 4)
+    assert vectors("easgd", gate="bsp") == (2 + 4 + 4, 4), "each is answered with a vector of its own"
 
 
 @pytest.mark.parametrize(
@@ -299,7 +305,7 @@ def test_with_nccl_a_worker_has_the_whole_shard_on_its_gpu() -> None:
     roles = {"server": {"count": 0, "collective": "nccl"}, "worker": {"count": 2, "device": "cuda"}}
     plain, heavy = (worker_on_gpu(job(strategy, roles=roles, **more), size) for more in ({}, {"optimizer": {"name": "adam"}}))
     assert (plain.gpu, plain.host) == ((4 + 3) * 4096, 4096)
-    assert (heavy.gpu, heavy.host) == ((4 + 3 + 2 * 2) * 4096, 4096)
+    assert (heavy.gpu, heavy.host) == ((4 + 3 + 2 * 2 + 2) * 4096, 4096)
 
 
 @pytest.mark.parametrize(("push", "fetch"), [(1, 10**15), (10**15 - 1, 10**15), (10**15, 1)])

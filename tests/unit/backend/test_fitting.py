@@ -12,7 +12,13 @@ from backend.jobs.warnings import warnings_of
 from backend.scheduler.placing.machines import Machine
 from backend.scheduler.placing.placement import place
 from backend.scheduler.planning.fitting import Fitting
-from backend.scheduler.planning.machine_memory import PlannedMachine, memory_of, too_little_memory, warnings_on_machines
+from backend.scheduler.planning.machine_memory import (
+    PlannedMachine,
+    memory_of,
+    memory_of_places,
+    too_little_memory,
+    warnings_on_machines,
+)
 from gradstream import jobfile
 from gradstream.api.plan import MeasuredSize, PlannedChange, Size
 from gradstream.spec import JobSpec
@@ -185,3 +191,25 @@ def test_more_processes_than_cores_are_not_proposed() -> None:
     """A group would warn of threads that wait for a core."""
     found = Machines(90, cpus=1).propose(job(4), keeping(0.01))
     assert found.lines == []
+
+
+def test_a_server_holds_the_newest_pushes_of_workers_on_other_machines() -> None:
+    """Two of each, as the next one arrives while the last one is handled, and the response of an exchange. Those on its own machine
+    lie in shared memory."""
+    size, apart, beside = Size(parameters=1000), Machines(4, slots=2, number=2), Machines(4, number=1)
+
+    def of_server(machines: Machines, **more: Any) -> int:
+        spec = job(3, **more)
+        places = place(spec, machines.free)
+        assert isinstance(places, tuple)
+        found = memory_of_places(spec, size, places)
+        return next(takes.host for each, takes in zip(places, found, strict=True) if each.role == "server")
+
+    def remote(**more: Any) -> float:
+        return (of_server(apart, **more) - of_server(beside, **more)) / 4000
+
+    workers = remote() / 2
+    assert 1 <= workers <= 3
+    assert remote(pipeline=1) == workers * 3
+    assert remote(strategy={"name": "easgd"}) == workers * 3
+    assert remote(codec={"name": "bf16"}) == workers * 3, "half as many bytes arrive, and are decoded"
