@@ -64,6 +64,9 @@ class Evaluator:
         retransmissions = Retransmissions(lambda count: reporter.point(metrics.RETRANSMISSIONS, count))
         port = setup.port(order, self._flat, retransmissions, settings)
         self._link = EvaluatorLink(port, order.rank, order.incarnation)
+        self._lives_in_center = not (order.spec.evaluate.cadence.by_time and port.shares)
+        """The model may be where a center has arrived. Through shared memory a last one comes when the workers leave, unless
+        evaluations go by samples."""
         self._version, self._samples = -1, 0
         """Version and samples of the model that was scored last, which is the one in `_flat`."""
         self._values: dict[str, float] = {}
@@ -114,7 +117,10 @@ class Evaluator:
         if response.version == self._version or (self._stop and not self._rows):
             return  # a stop is asked for: what the workers push before they hear of it may be worse, and is not what was asked for
         self._version, self._samples = response.version, response.samples
-        self._flat.theta.copy_(response.payload.x)
+        if self._lives_in_center:
+            self._flat.move(response.payload.x)
+        else:
+            self._flat.theta.copy_(response.payload.x)
         if response.payload.buffers:
             self._flat.load_buffers(response.payload.buffers)
         self._flat.refresh()
@@ -135,6 +141,7 @@ class Evaluator:
             self._best.note(self._judge.state)
         if judgement.stop:
             self._stop = judgement.stop
+            self._flat.move(self._flat.theta.clone())  # centers that still arrive are not scored
             self._link.stop_workers(judgement.stop)
 
     def _finish(self) -> None:

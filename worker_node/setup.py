@@ -77,7 +77,7 @@ def flat_model(code: UserCode, order: ProcessOrder, folder: Path, beside: FlatMo
     if start := order.spec.start_from:
         load_start(model, order, start, folder)
     with blaming("model()"):
-        make_theta = shared_vector if _is_group(order) else None
+        make_theta = shared_vector if _is_group(order) or order.role == "evaluator" else None  # its memory goes when it moves
         return FlatModel(model, device, beside, make_theta)
 
 
@@ -114,6 +114,7 @@ def port(order: ProcessOrder, flat: FlatModel, retransmissions: Retransmissions,
         shared=order.shared,
         pipeline=0 if order.rank == EVALUATOR else order.spec.pipeline,
         device=CudaMemory() if flat.device.type == "cuda" else None,
+        into=flat.theta if order.rank == EVALUATOR else None,  # which computes while no center arrives
     )
 
 

@@ -131,7 +131,7 @@ def memory(spec: JobSpec, size: Size) -> Memory:
         peer=peer,
         machine=machine,
         server=0 if spec.roles.serverless else _server_vectors(spec) * vector,
-        evaluator=2 * vector + narrow,
+        evaluator=(2 if spec.evaluate.cadence.by_time else 1) * vector + narrow,
         activations=activations(spec, size),
     )
 
