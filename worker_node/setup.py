@@ -62,10 +62,10 @@ def devices_of(order: ProcessOrder) -> list[torch.device]:
     return [torch.device("cuda", order.visible_gpus.index(gpu)) for gpu in order.gpus]
 
 
-def prepare_for_peers(spec: JobSpec) -> None:
+def prepare_for_peers(count: int) -> None:
     """Keep torch from all that forked peers could not use: threads, and CUDA, which `torch.cuda.is_available()` of user code would
-    initialize unless it asks the driver's library."""
-    if spec.roles.worker.group.peers > 1:
+    initialize unless it asks the driver's library. `count`: processes, with this one."""
+    if count > 1:
         torch.set_num_threads(1)
         os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
 

@@ -21,6 +21,7 @@ from gradstream.model.usercode import UserCode, blaming
 from gradstream.observations.exact import ExactObservations, ObservedCall, ObservedCalls
 from gradstream.observations.recording import recording
 from gradstream.user_logging.media import LoggedMedia
+from gradstream.user_logging.recorded import LoggedCall, MediaCall
 from gradstream.user_logging.scalars import LoggedScalars
 
 Summarize = Callable[[list[dict[str, Any]]], dict[str, float]]
@@ -37,6 +38,16 @@ class MinibatchScores(NamedTuple):
     named: NamedMetrics | None
 
 
+class ScoredBatch(NamedTuple):
+    """The scores of a mini-batch by each model. It can be sent to another process."""
+
+    scores: list[MinibatchScores]
+    examples: int
+    logged: Sequence[LoggedCall] = ()
+    media: Sequence[MediaCall] = ()
+    """Calls of the workload to log, in another process."""
+
+
 class MinibatchScorer:
     """Scores mini-batches by a model, and by each member of an ensemble."""
 
@@ -48,13 +59,13 @@ class MinibatchScorer:
         """The whole model first."""
         self.keys = code.metric_keys
 
-    def score(self, batch: Any, examples: int) -> list[MinibatchScores]:
+    def score(self, batch: Any, examples: int) -> ScoredBatch:
         """Return the scores of each model. Only the whole one logs. Raises: UserError."""
         scores = []
         for model in self.models:
             self.let_log(float(examples) if model is self._model else 0.0)
             scores.append(self._score(model, batch))
-        return scores
+        return ScoredBatch(scores, examples)
 
     def let_log(self, weight: float) -> None:
         """Give the weight of what is logged now; 0: it is left out."""

@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Protocol
 
 import torch
 from torch import nn
 from torch.utils.data import Dataset
 
 from gradstream.errors import InvalidWorkload
-from gradstream.evaluation.minibatch import MinibatchScorer, MinibatchScores, SplitScores
-from gradstream.input.data import EvaluationSplit
+from gradstream.evaluation.minibatch import MinibatchScorer, ScoredBatch, SplitScores
+from gradstream.input.data import EvaluationBatch, EvaluationSplit
 from gradstream.model.guard import ParameterGuard
 from gradstream.model.usercode import UserCode, blaming
 from gradstream.user_logging.media import LoggedMedia
+from gradstream.user_logging.recorded import repeat_calls
 from gradstream.user_logging.scalars import LoggedScalars
+
+
+class OtherScorers(Protocol):
+    """Processes that score mini-batches beside this one."""
+
+    def score(
+        self, batches: Iterator[EvaluationBatch], score_here: Callable[[EvaluationBatch], ScoredBatch]
+    ) -> Iterator[ScoredBatch]:
+        """Yield the scores of all mini-batches, in their order. `score_here`: scores one of them in this process. Raises:
+        UserError."""
+
+    def end(self) -> None:
+        """Raises: UserError: user code has changed parameters in one of them."""
 
 
 class Scorer:
@@ -23,7 +37,9 @@ class Scorer:
 
     def __init__(self, code: UserCode, model: nn.Module, dataset: Dataset[Any], batch_size: int, device: torch.device) -> None:
         self._code, self._model = code, model
-        self._split = EvaluationSplit(dataset, batch_size, device, code.batching)
+        self.split = EvaluationSplit(dataset, batch_size, device, code.batching)
+        self.others: OtherScorers | None = None
+        """None: this process scores all mini-batches."""
         self._guard = ParameterGuard(model, always=True)
         self.logged = LoggedScalars()
         """The values that the workload has logged since the last `score` began."""
@@ -63,11 +79,15 @@ class Scorer:
         self._model.eval()
         self._guard.begin()
         with torch.no_grad(), blaming("dataset('eval')"):
-            for scores, examples in self._scored():
-                for split, of_model in zip(splits, scores, strict=True):
-                    split.add(of_model, examples)
+            for scored in self._score_batches():
+                with blaming("evaluate()"):
+                    repeat_calls(scored.logged, scored.media, self.logged, self.media)
+                for split, scores in zip(splits, scored.scores, strict=True):
+                    split.add(scores, scored.examples)
         found = []
         with blaming("evaluate()"):
+            if self.others:
+                self.others.end()
             self._guard.check()
             for model, split in zip(models, splits, strict=True):
                 self._minibatches.let_log(1.0 if model is self._model else 0.0)
@@ -77,10 +97,13 @@ class Scorer:
                 self._guard.check()
         return found
 
-    def _scored(self) -> Iterator[tuple[list[MinibatchScores], int]]:
-        """Yield the scores of each mini-batch, by model, and its examples."""
-        for batch, examples in self._split:
-            yield self._minibatches.score(batch, examples), examples
+    def _score_batches(self) -> Iterator[ScoredBatch]:
+        self.split.begin()
+        batches = self.split.batches()
+        return self.others.score(batches, self._score_here) if self.others else map(self._score_here, batches)
+
+    def _score_here(self, one: EvaluationBatch) -> ScoredBatch:
+        return self._minibatches.score(*self.split.take(one))
 
 
 def _refuse_taken(names: set[str]) -> None:
