@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from gradstream.advise.group.activations import activations, stage_parameters
+from gradstream.advise.group.activations import activations, evaluation_activations, stage_parameters
 from gradstream.advise.group.memory import gradient_memory
 from gradstream.advise.limits import alternating
 from gradstream.api.plan import Memory, Size, Staleness, Traffic
@@ -131,7 +131,7 @@ def memory(spec: JobSpec, size: Size) -> Memory:
         peer=peer,
         machine=machine,
         server=0 if spec.roles.serverless else _server_vectors(spec) * vector,
-        evaluator=_evaluator_vectors(spec) * vector + spec.evaluate.processes * narrow,
+        evaluator=_evaluator_vectors(spec) * vector + spec.evaluate.processes * narrow + evaluation_activations(spec, size),
         activations=activations(spec, size),
     )
 
