@@ -19,12 +19,14 @@ from gradstream.center.tables.payload import FoundRows, RowKeys, of_kind
 from gradstream.evaluation.best import BestModel
 from gradstream.evaluation.header import describe_model
 from gradstream.evaluation.judge import Judge, StopReason
+from gradstream.evaluation.processes import ScoringPeers
 from gradstream.evaluation.scoring import Scorer
 from gradstream.input.data import never_empty
 from gradstream.model.flat_model import FlatModel
 from gradstream.model.tables import working_rows
 from gradstream.model.usercode import UserCode, blaming
 from gradstream.process import exits
+from gradstream.process.exits import UserError
 from gradstream.process.order import ProcessOrder
 from gradstream.process.saving.content import TextContent
 from gradstream.process.saving.model_parts import files_of_model
@@ -36,6 +38,7 @@ from gradstream.wire.transport.retransmissions import Retransmissions
 from worker_node import setup
 from worker_node.evaluated_rows import find_keys
 from worker_node.evaluator_link import EvaluatorLink
+from worker_node.group.ends import group_ends_explained
 from worker_node.logged_report import LoggedReport
 from worker_node.senders.media import MediaSender
 from worker_node.settings import WorkerSettings
@@ -45,7 +48,7 @@ log = logging.getLogger(__name__)
 
 def main(order: ProcessOrder, folder: Path) -> int:
     """Evaluate until all workers have left. Returns the exit code, and leaves the reason in `folder`."""
-    with exits.explained(folder) as ending:
+    with exits.explained(folder) as ending, group_ends_explained(ending):
         reporter = Reporter(order.plane, order.plane_id, order.full_label)
         try:
             Evaluator(order, folder, reporter, WorkerSettings()).run()
@@ -57,13 +60,18 @@ def main(order: ProcessOrder, folder: Path) -> int:
 class Evaluator:
     def __init__(self, order: ProcessOrder, folder: Path, reporter: Reporter, settings: WorkerSettings) -> None:
         self._order, self._reporter = order, reporter
+        setup.prepare_for_peers(order.spec.evaluate.processes)
         self._set_up_user_code(order, folder)
         self._scorer = Scorer(self._code, self._flat.model, self._dataset, order.spec.evaluate.batch_size, self._flat.device)
+        self._peers = self._fork_peers(order)
         self._logged = LoggedReport(reporter, self._scorer.logged, order.rank)
         self._media = MediaSender(open_store(order.store, order), self._scorer.media, reporter, order.rank)
         retransmissions = Retransmissions(lambda count: reporter.point(metrics.RETRANSMISSIONS, count))
         port = setup.port(order, self._flat, retransmissions, settings)
         self._link = EvaluatorLink(port, order.rank, order.incarnation)
+        self._lives_in_center = not (order.spec.evaluate.cadence.by_time and port.shares) and not self._peers
+        """The model may be where a center has arrived. Through shared memory a last one comes when the workers leave, unless
+        evaluations go by samples."""
         self._version, self._samples = -1, 0
         """Version and samples of the model that was scored last, which is the one in `_flat`."""
         self._values: dict[str, float] = {}
@@ -84,7 +92,22 @@ class Evaluator:
                 with blaming("model()"):
                     self._rows = working_rows(self._flat.model, order.spec)
 
+    def _fork_peers(self, order: ProcessOrder) -> ScoringPeers | None:
+        if order.spec.evaluate.processes == 1:
+            return None
+        if self._rows:
+            raise UserError("evaluate.processes: the model has embedding tables, whose rows come to one process; set it to 1")
+        self._scorer.others = peers = ScoringPeers(self._code, self._flat, self._scorer.split, order.spec)
+        return peers
+
     def run(self) -> None:
+        try:
+            self._run()
+        finally:
+            if self._peers:
+                self._peers.close()
+
+    def _run(self) -> None:
         keys = self._find_keys()
         self._link.join()
         due = time.monotonic()
@@ -114,10 +137,15 @@ class Evaluator:
         if response.version == self._version or (self._stop and not self._rows):
             return  # a stop is asked for: what the workers push before they hear of it may be worse, and is not what was asked for
         self._version, self._samples = response.version, response.samples
-        self._flat.theta.copy_(response.payload.x)
+        if self._lives_in_center:
+            self._flat.move(response.payload.x)
+        else:
+            self._flat.theta.copy_(response.payload.x)
         if response.payload.buffers:
             self._flat.load_buffers(response.payload.buffers)
         self._flat.refresh()
+        if self._peers:
+            self._peers.begin(response.payload.buffers)
         if self._rows:
             self._rows.held.hold(of_kind(FoundRows, response.payload.rows))
         self._values = self._scorer.score()
@@ -135,6 +163,7 @@ class Evaluator:
             self._best.note(self._judge.state)
         if judgement.stop:
             self._stop = judgement.stop
+            self._flat.move(self._flat.theta.clone())  # centers that still arrive are not scored
             self._link.stop_workers(judgement.stop)
 
     def _finish(self) -> None:

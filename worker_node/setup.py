@@ -62,10 +62,10 @@ def devices_of(order: ProcessOrder) -> list[torch.device]:
     return [torch.device("cuda", order.visible_gpus.index(gpu)) for gpu in order.gpus]
 
 
-def prepare_for_peers(spec: JobSpec) -> None:
+def prepare_for_peers(count: int) -> None:
     """Keep torch from all that forked peers could not use: threads, and CUDA, which `torch.cuda.is_available()` of user code would
-    initialize unless it asks the driver's library."""
-    if spec.roles.worker.group.peers > 1:
+    initialize unless it asks the driver's library. `count`: processes, with this one."""
+    if count > 1:
         torch.set_num_threads(1)
         os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
 
@@ -77,7 +77,7 @@ def flat_model(code: UserCode, order: ProcessOrder, folder: Path, beside: FlatMo
     if start := order.spec.start_from:
         load_start(model, order, start, folder)
     with blaming("model()"):
-        make_theta = shared_vector if _is_group(order) else None
+        make_theta = shared_vector if _is_group(order) or order.role == "evaluator" else None  # its memory goes when it moves
         return FlatModel(model, device, beside, make_theta)
 
 
@@ -114,6 +114,7 @@ def port(order: ProcessOrder, flat: FlatModel, retransmissions: Retransmissions,
         shared=order.shared,
         pipeline=0 if order.rank == EVALUATOR else order.spec.pipeline,
         device=CudaMemory() if flat.device.type == "cuda" else None,
+        into=flat.theta if order.rank == EVALUATOR else None,  # which computes while no center arrives
     )
 
 

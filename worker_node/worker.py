@@ -71,7 +71,7 @@ class Worker(LinkEvents):
 
     def _set_up_user_code(self) -> None:
         order, spec, watchdog = self._order, self._order.spec, self._watchdog
-        setup.prepare_for_peers(spec)
+        setup.prepare_for_peers(spec.roles.worker.group.peers)
         with watchdog.watch_phase(setup.import_phase(spec)):
             self._code = UserCode(spec)
         with watchdog.watch_phase(setup.DATASET):

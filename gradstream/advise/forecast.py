@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from gradstream.advise.group.activations import activations, stage_parameters
+from gradstream.advise.group.activations import activations, evaluation_activations, stage_parameters
 from gradstream.advise.group.memory import gradient_memory
 from gradstream.advise.limits import alternating
 from gradstream.advise.server_memory import kept_by, responses, server_vectors
@@ -129,7 +129,7 @@ def memory(spec: JobSpec, size: Size) -> Memory:
         peer=peer,
         machine=machine,
         server=0 if spec.roles.serverless else server_vectors(spec) * vector,
-        evaluator=2 * vector + narrow,
+        evaluator=_evaluator_vectors(spec) * vector + spec.evaluate.processes * narrow + evaluation_activations(spec, size),
         activations=activations(spec, size),
     )
 
@@ -146,6 +146,11 @@ def _without_servers(spec: JobSpec, vector: int) -> int:
         return shard - vector + math.ceil(vector / spec.roles.worker.count)
     # the sum of all pushes, beside the worker's own; and the last one, where others may lack it
     return shard + vector * (2 if spec.effective_on_worker_loss == "continue" else 1)
+
+
+def _evaluator_vectors(spec: JobSpec) -> int:
+    """Return theta, and the center that arrives in shared memory where theta cannot be there itself. All processes share them."""
+    return 2 if spec.evaluate.cadence.by_time or spec.evaluate.processes > 1 else 1
 
 
 def _nbytes(exact: float) -> int:

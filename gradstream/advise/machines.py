@@ -26,6 +26,18 @@ def too_many_threads(spec: JobSpec, node: str, workers: int, cores: int) -> Iter
         )
 
 
+def too_many_evaluator_processes(spec: JobSpec, node: str, workers: int, cores: int) -> Iterator[Warning]:
+    """Warn of an evaluator that takes cores from the workers of its machine. `workers`: as for `too_many_threads`."""
+    processes, threads = spec.evaluate.processes, workers * spec.roles.worker.cores
+    if processes > 1 and processes + threads > cores:
+        yield Warning(
+            "/evaluate/processes",
+            f"{processes} processes of the evaluator and {threads} threads of workers want {processes + threads} cores of {node}, "
+            f"which has {cores}: evaluations slow the training.",
+            f"Set it to {max(1, cores - threads)}.",
+        )
+
+
 def _field_of_threads(spec: JobSpec) -> tuple[str, int]:
     """Return the field of a worker that makes most of its threads, and its number."""
     worker = spec.roles.worker

@@ -50,6 +50,17 @@ class NamedMetrics:
             )
         self._add_values(scores.reshape(-1).double(), wanted.reshape(-1).double())
 
+    def merge(self, other: NamedMetrics) -> None:
+        """Add the batches of another one, which has the same keys. With one batch in each, merging has the bits of adding. Raises:
+        InvalidWorkload."""
+        if other._classes:
+            self._classes = self._classes or _Classes(self._keys, other._classes.count)
+            self._classes.merge(other._classes)
+        self._binary.add(other._binary)
+        self._squares += other._squares
+        self._distances += other._distances
+        self._values += other._values
+
     def values(self) -> dict[str, float]:
         """Return the metrics by key; NaN: one that has no meaning, as the AUC of a single class."""
         return {key: self._value(key) for key in self._keys}
@@ -92,7 +103,7 @@ class _Classes:
     """Counts and scores of each class. The second of two classes is the positive one. Those of more are averaged."""
 
     def __init__(self, keys: Sequence[str], classes: int) -> None:
-        self._keys, self._count = keys, classes
+        self._keys, self.count = keys, classes
         self._tops = {count: 0 for key in keys if (count := top_count(key))}
         self._hits, self._labels, self._predicted = (np.zeros(classes, np.int64) for _ in range(3))
         self._entropy, self._examples = 0.0, 0
@@ -103,24 +114,47 @@ class _Classes:
         """Raises: InvalidWorkload."""
         if not len(labels):
             return
-        if (highest := int(labels.max())) >= self._count or scores.shape[-1] != self._count:
+        if (highest := int(labels.max())) >= self.count or scores.shape[-1] != self.count:
             raise InvalidWorkload(f"evaluate.metrics: there is a label {highest}, and the model gives {scores.shape[-1]} scores")
         chosen = scores.argmax(-1)
         for kept, found in ((self._hits, labels[chosen == labels]), (self._labels, labels), (self._predicted, chosen)):
-            kept += torch.bincount(found, minlength=self._count).cpu().numpy()
+            kept += torch.bincount(found, minlength=self.count).cpu().numpy()
         for count in self._tops:
-            best = scores.topk(min(count, self._count), -1).indices
+            best = scores.topk(min(count, self.count), -1).indices
             self._tops[count] += int((best == labels[:, None]).any(-1).sum())
         if "perplexity" in self._keys:
             self._entropy += float(functional.cross_entropy(scores.double(), labels, reduction="sum"))
         self._examples += len(labels)
         if not _BY_RANK.keys().isdisjoint(self._keys):
-            if self._examples * self._count > MAX_SCORES:
-                raise InvalidWorkload(
-                    f"evaluate.metrics: auc and average_precision keep all scores, at most {MAX_SCORES:,}, and the split has more: "
-                    f"{self._count} for each example. Remove them, or compute them in summarize() from a sample"
-                )
+            self._check_size()
             self._scores.append((scores.double().softmax(-1).cpu().numpy(), labels.cpu().numpy()))
+
+    def merge(self, other: _Classes) -> None:
+        """Raises: InvalidWorkload."""
+        if not other._examples:
+            return
+        if other.count != self.count:
+            raise InvalidWorkload(
+                f"evaluate.metrics: the model gives {self.count} scores in one mini-batch and {other.count} in another"
+            )
+        self._hits += other._hits
+        self._labels += other._labels
+        self._predicted += other._predicted
+        for count in self._tops:
+            self._tops[count] += other._tops[count]
+        self._entropy += other._entropy
+        self._examples += other._examples
+        if other._scores:
+            self._check_size()
+            self._scores += other._scores
+
+    def _check_size(self) -> None:
+        """Raises: InvalidWorkload: these are too many scores to keep."""
+        if self._examples * self.count > MAX_SCORES:
+            raise InvalidWorkload(
+                f"evaluate.metrics: auc and average_precision keep all scores, at most {MAX_SCORES:,}, and the split has more: "
+                f"{self.count} for each example. Remove them, or compute them in summarize() from a sample"
+            )
 
     def value(self, key: str) -> float:
         if not self._examples:
@@ -132,7 +166,7 @@ class _Classes:
         if count := top_count(key):
             return self._tops[count] / self._examples
         found = list(self._of_classes(key))
-        return found[-1] if self._count == 2 and found else float(np.mean(found)) if found else math.nan
+        return found[-1] if self.count == 2 and found else float(np.mean(found)) if found else math.nan
 
     def _of_classes(self, key: str) -> Iterator[float]:
         """Yield a figure for each class that occurs as a label or a prediction; one by ranks needs positives and negatives."""

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
@@ -55,6 +55,27 @@ from gradstream.spec import JobSpec
 
 if TYPE_CHECKING:
     from gradstream.group.rows.peer_rows import PeerRows
+
+
+class PeerWork(Protocol):
+    """The work of a process beside its lead."""
+
+    answered: int
+    """Requests that it has answered."""
+    is_waiting: bool
+    """It waits for another process."""
+
+    def become(self, number: int) -> None:
+        """Be this process from now on. Raises: UserError."""
+
+    def name_of(self, number: int) -> int:
+        """Return the number by which messages name a process."""
+
+    def stream_of(self, number: int) -> int:
+        """Return the number of the random numbers of a process; 0: they go on from those of the lead."""
+
+    def answer(self, request: Any) -> Any:
+        """Do what the lead asks; the answer may be packed. Raises: UserError."""
 
 
 class PeerProblem(ModelProblem):
@@ -192,19 +213,21 @@ class PeerName(NamedTuple):
     """Name of its worker."""
     rank: int
     """Rank of its worker."""
+    threads: int
+    """Threads of torch."""
     folder: Path | None
     """That of its worker's process."""
     dump: StackDump | None
     """None: its steps are not watched."""
 
 
-def serve(peer: PeerName, problem: PeerProblem, spec: JobSpec, pipe: Connection, lead: int, begin: Callable[[], None]) -> None:
+def serve(peer: PeerName, problem: PeerWork, spec: JobSpec, pipe: Connection, lead: int, begin: Callable[[], None]) -> None:
     """The course of a peer: it answers one request after the other until its lead has ended. `begin`: directs its output."""
     die_with_parent(lead, signal.SIGKILL)
     gc.freeze()  # what the lead has left for its collector may have threads, which this process lacks
     begin()
     name_process(f"{peer.label}/{problem.name_of(peer.number)}", spec.name)
-    torch.set_num_threads(spec.roles.worker.threads)
+    torch.set_num_threads(peer.threads)
     try:
         problem.become(peer.number)
     except UserError as error:
@@ -223,20 +246,21 @@ def serve(peer: PeerName, problem: PeerProblem, spec: JobSpec, pipe: Connection,
             problem.answered += 1
 
 
-def _watched(peer: PeerName, problem: PeerProblem, spec: JobSpec) -> AbstractContextManager[None]:
+def _watched(peer: PeerName, problem: PeerWork, spec: JobSpec) -> AbstractContextManager[None]:
     if peer.folder is None or peer.dump is None:
         return nullcontext()
     timeout = spec.roles.worker.step_timeout
     return step_watchdog(peer.folder, timeout, lambda: problem.answered, waits=lambda: problem.is_waiting, dump=peer.dump)
 
 
-def _answer(name: int, problem: PeerProblem, request: PeerRequest, pipe: Connection) -> None:
+def _answer(name: int, problem: PeerWork, request: Any, pipe: Connection) -> None:
     try:
         answer = problem.answer(request)
+        packed = answer if isinstance(answer, tensor_pipe.Packed) else tensor_pipe.pack(answer)
     except BaseException as error:  # user code may raise anything, and even call sys.exit()
         send_failure(pipe, error, name)
     else:
-        tensor_pipe.send(pipe, answer)
+        tensor_pipe.write(pipe, packed)
 
 
 def send_failure(pipe: Connection, error: BaseException, name: int) -> None:

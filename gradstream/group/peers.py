@@ -20,7 +20,7 @@ from torch import Tensor
 
 from gradstream.errors import GradstreamError
 from gradstream.group.machines.machine_link import MachineLink, describe_break
-from gradstream.group.peer import Failed, PeerName, PeerProblem, serve
+from gradstream.group.peer import Failed, PeerName, PeerWork, serve
 from gradstream.group.requests import Request
 from gradstream.input import tensor_pipe
 from gradstream.process import exits
@@ -64,15 +64,16 @@ class Peers:
 
     def __init__(
         self,
-        problem: PeerProblem,
+        problem: PeerWork,
         count: int,
         spec: JobSpec,
         label: str,
         rank: int,
         folder: Path | None = None,
+        threads: int | None = None,
     ) -> None:
         """Fork them. `count`: processes of the group on this machine, with this one. `problem`: each peer gets it with its own copy
-        of all memory but that of a `GroupMemory`.
+        of all memory but that of a `shared_vector`. `threads`: of torch; None: those of a worker.
 
         Call it in the main thread, since they end with the thread that forked them, and before torch has computed with several
         threads here: a child cannot use those. Raises: OSError."""
@@ -80,6 +81,8 @@ class Peers:
         self.count = count
         """Processes of the group on this machine, with this one."""
         self._label, self._folder, self._name_of = label, folder, problem.name_of
+        self._kind = label.partition("-")[0]
+        """worker, evaluator."""
         self._pipes, self._processes = dict[int, Connection](), list[Any]()
         self._machines = dict[int, MachineLink]()
         self._timeout = spec.roles.worker.step_timeout
@@ -97,7 +100,8 @@ class Peers:
             here, there = context.Pipe()
             ends = self._output.add(f"[peer {self._name_of(number)}] ")
             begin = partial(self._output.begin_child, ends)
-            args = PeerName(number, label, rank, folder, self._dumps[number - 1]), problem, spec, there, os.getpid(), begin
+            name = PeerName(number, label, rank, threads or spec.roles.worker.threads, folder, self._dumps[number - 1])
+            args = name, problem, spec, there, os.getpid(), begin
             process = context.Process(target=serve, args=args, name=f"peer-{number}", daemon=True)
             process.start()
             there.close()
@@ -242,7 +246,7 @@ class Peers:
                 return
             log.warning("waiting for %s of %s to %s for %d s", self._named([number]), self._label, does, waited)
         named = f"{self._named([number])} of {self._label}"
-        raise PeerLost(f"{named} is frozen: for {_FROZEN_AFTER} s it did not {does}; with it the whole worker ends")
+        raise PeerLost(f"{named} is frozen: for {_FROZEN_AFTER} s it did not {does}; with it the whole {self._kind} ends")
 
     def _named(self, numbers: Iterable[int]) -> str:
         listed = ", ".join(map(str, sorted(map(self._name_of, numbers))))
@@ -252,7 +256,9 @@ class Peers:
         named = f"{self._named([number])} of {self._label}"
         if link := self._machines.get(number):
             where = f"on another machine{link.address and f' ({link.address})'}"
-            return MachineLost(f"the connection to {named}, {where}, {describe_break(error)}, and with it the whole worker ends")
+            return MachineLost(
+                f"the connection to {named}, {where}, {describe_break(error)}, and with it the whole {self._kind} ends"
+            )
         process = self._processes[number - 1]
         process.join(_ENDS_WITHIN)
         code = process.exitcode
@@ -263,7 +269,7 @@ class Peers:
         if code == _ENDED_BY_FAULTHANDLER and (hung := self._without_threads(number)):
             return hung
         how = f"killed by signal {-code}" if code is not None and code < 0 else f"exit code {code}"
-        return PeerLost(f"{named} has ended ({how}), and with it the whole worker")
+        return PeerLost(f"{named} has ended ({how}), and with it the whole {self._kind}")
 
     def _without_threads(self, number: int) -> PeerHung | None:
         """Return the end of a peer whose user code let no other thread run, and so not its watchdog; None: it was another end."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from torch import Tensor
 
+from gradstream.input.data import EvaluationBatch
 from gradstream.model.parts import MicroBatch
 from gradstream.optim.parameters import ParameterShape
 from gradstream.optim.spec import Optimizer
@@ -111,9 +112,27 @@ class EndMachine(NamedTuple):
     """End, as the lead has trained to its end, or ends. Only for the processes of another machine."""
 
 
+class BeginScoring(NamedTuple):
+    """Begin an evaluation of theta as it is now. This and the next two are for the processes of an evaluator."""
+
+    buffers: tuple[Tensor, Tensor] | None
+    """Floats and integers; None: as they were."""
+
+
+class ScoreBatch(NamedTuple):
+    """Return the scores of a mini-batch: packed, a `ScoredBatch`."""
+
+    one: EvaluationBatch
+
+
+class EndScoring(NamedTuple):
+    """Check that user code has changed no parameter."""
+
+
 PeerRequest = Train | Check | TakeBuffers | LoadBuffers | TakeState | LoadState | TakeUse | MakeOptimizer | MakeStep | CallOptimizer
 MachineRequest = TrainOnMachine | TakeBuffers | LoadBuffers | TakeState | LoadStates | TakeUse | EndMachine
-Request = PeerRequest | MachineRequest
+ScoringRequest = BeginScoring | ScoreBatch | EndScoring
+Request = PeerRequest | MachineRequest | ScoringRequest
 
 
 class PeerUse(NamedTuple):

@@ -237,24 +237,55 @@ def never_empty(dataset: Dataset[Any]) -> None:
         raise InvalidWorkload("dataset('eval') is empty; the center is scored on it")
 
 
-def in_order(dataset: Dataset[Any], batch_size: int, device: torch.device, batching: Batching = PLAIN) -> Iterator[tuple[Any, int]]:
-    """The whole evaluation split once, in its own order, as (batch, examples). Raises: InvalidWorkload, if it is empty."""
-    found = False
-    for batch, examples in _in_order(dataset, batch_size, batching):
-        found = True
-        yield to_device(batch, device), examples
-    if not found:
-        raise InvalidWorkload("dataset('eval') gave no example; the center is scored on it")
+class EvaluationBatch(NamedTuple):
+    """A mini-batch that some process scores."""
+
+    start: int
+    """The number of its first example."""
+    batch: Any = None
+    """On the CPU; None: the process takes it by itself."""
+    examples: int = 0
 
 
-def _in_order(dataset: Dataset[Any], batch_size: int, batching: Batching) -> Iterator[tuple[Any, int]]:
-    if isinstance(dataset, IterableDataset):
-        yield from evaluation_batches(dataset, batch_size, batching)
-        return
-    gather, size = Gather(dataset, batching), len(cast(Sized, dataset))
-    for start in range(0, size, batch_size):
-        chosen = torch.arange(start, min(start + batch_size, size))
-        yield gather.take(chosen, partial(seed_of, 0, "evaluation", start)), len(chosen)
+class EvaluationSplit:
+    """The whole evaluation split, in its own order."""
+
+    def __init__(self, dataset: Dataset[Any], batch_size: int, device: torch.device, batching: Batching = PLAIN) -> None:
+        self._dataset, self._size, self._device, self._batching = dataset, batch_size, device, batching
+        self._gather: Gather | None = None
+
+    def begin(self) -> None:
+        """Call it in each process before it takes mini-batches. Raises: InvalidWorkload."""
+        self._gather = None if isinstance(self._dataset, IterableDataset) else Gather(self._dataset, self._batching)
+
+    def batches(self) -> Iterator[EvaluationBatch]:
+        """Yield all mini-batches, for `take` in any process. An iterable data set is read here alone. Raises: InvalidWorkload, if
+        the split is empty."""
+        start = 0
+        if isinstance(self._dataset, IterableDataset):
+            for batch, examples in evaluation_batches(self._dataset, self._size, self._batching):
+                yield EvaluationBatch(start, batch, examples)
+                start += examples
+        else:
+            for start in range(0, len(cast(Sized, self._dataset)), self._size):
+                yield EvaluationBatch(start)
+            start = len(cast(Sized, self._dataset))
+        if not start:
+            raise InvalidWorkload("dataset('eval') gave no example; the center is scored on it")
+
+    def take(self, one: EvaluationBatch) -> tuple[Any, int]:
+        """Return a mini-batch, on the device, and how many examples it has."""
+        batch, examples = one.batch, one.examples
+        if self._gather:
+            chosen = torch.arange(one.start, min(one.start + self._size, len(cast(Sized, self._dataset))))
+            batch = self._gather.take(chosen, partial(seed_of, 0, "evaluation", one.start))
+            examples = len(chosen)
+        return to_device(batch, self._device), examples
+
+    def __iter__(self) -> Iterator[tuple[Any, int]]:
+        """Raises: InvalidWorkload."""
+        self.begin()
+        return map(self.take, self.batches())
 
 
 def to_device(batch: Any, device: torch.device) -> Any:

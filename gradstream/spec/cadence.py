@@ -226,6 +226,13 @@ class Evaluate(SpecPart, frozen=True):
         "samples', '0.5 epochs'), which is the same on every machine",
     )
     batch_size: int = Field(1024, ge=1, le=MAX_BATCH, description="Examples per mini-batch of the evaluation")
+    processes: int = Field(
+        1,
+        ge=1,
+        le=64,
+        description="Processes that score mini-batches side by side, with the numbers of one. They share the parameters; each "
+        "takes a core, and memory for a mini-batch",
+    )
     metrics: tuple[MetricName, ...] = Field(
         (),
         max_length=20,

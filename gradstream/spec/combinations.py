@@ -35,6 +35,8 @@ def check(spec: JobSpec) -> None:
         raise ValueError("roles.server.count: auto goes by cores; with roles.server.device: cuda, say how many GPUs to take")
     if spec.stop.patience is not None and spec.best is None:
         raise ValueError("stop.patience: say what has to become better, e.g. best: {metric: eval/loss}")
+    if spec.evaluate.processes > 1 and spec.tables:
+        raise ValueError("evaluate.processes: rows of embedding tables come to one process; set it to 1, or remove tables")
     _check_serverless(spec)
     _check_endless(spec)
     _check_optimizers(spec)

@@ -19,10 +19,14 @@ class UnreadableCenter(Exception):
 
 
 class CenterReceiver:
-    def __init__(self, layout: Layout, codec: Codec, local: LocalServers, remote: RemoteServers, pipeline: int) -> None:
-        """`pipeline`: pushes that may be under way while their worker computes."""
+    def __init__(
+        self, layout: Layout, codec: Codec, local: LocalServers, remote: RemoteServers, pipeline: int, into: Tensor | None = None
+    ) -> None:
+        """`pipeline`: pushes that may be under way while their worker computes. `into`: where centers arrive that do not come
+        through shared memory; None: in vectors that are made here."""
         self._layout, self._codec, self._local, self._remote = layout, codec, local, remote
-        self.buffers = local.vectors.centers if local.vectors else [layout.vector() for _ in range(1 + pipeline)]
+        made = (layout.vector() for _ in range(1 + pipeline)) if into is None else (into,)
+        self.buffers = local.vectors.centers if local.vectors else list(made)
         """The vectors that centers arrive in, in turn, each of shape (size,)."""
         self.on_device: list[Tensor] = []
         """The same for centers that lie in `DeviceVectors`; empty: there are none."""

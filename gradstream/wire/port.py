@@ -60,10 +60,11 @@ class RedisPort:
         shared: SharedMemory | None = None,
         pipeline: int = 0,
         device: DeviceMemory | None = None,
+        into: Tensor | None = None,
     ) -> None:
         """`codec` is for pushes, `pull_codec` for centers. The port calls `on_wait(seconds)` about every second with the time that
         it has waited for its next response. `pipeline`: pushes that may be under way while their worker computes. `device`: the
-        worker computes on it; None: on the CPU."""
+        worker computes on it; None: on the CPU. `into`: see `CenterReceiver`."""
         routes = Routes(access, j)
         access = routes.home
         self._rank, self._incarnation, self._layout, self._on_wait = rank, incarnation, layout, on_wait
@@ -73,7 +74,7 @@ class RedisPort:
         remote = RemoteServers(routes, j, rank, incarnation, self.retransmissions)
         self._log = LogWriter(access, j)
         self._vectors = VectorSender(layout, codec, self._local, remote)
-        self._centers = CenterReceiver(layout, RAW if rank == EVALUATOR else pull_codec, self._local, remote, pipeline)
+        self._centers = CenterReceiver(layout, RAW if rank == EVALUATOR else pull_codec, self._local, remote, pipeline, into)
         redis = connect(access.url, user=access.user, password=access.password)
         self._responses = ResponseInbox(
             redis, j, (rank, incarnation), layout.servers, self._local, remote, self._log, self.retransmissions

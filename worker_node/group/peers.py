@@ -33,7 +33,7 @@ def main(order: ProcessOrder, folder: Path) -> int:
 def _build(order: ProcessOrder, folder: Path, watchdog: StartWatchdog) -> MachineProblem:
     """Build the model in the order of the worker, so that both draw the same random numbers."""
     spec = order.spec
-    setup.prepare_for_peers(spec)
+    setup.prepare_for_peers(spec.roles.worker.group.peers)
     with watchdog.watch_phase(setup.import_phase(spec)):
         code = UserCode(spec)
     with watchdog.watch_phase(setup.DATASET):

@@ -10,7 +10,7 @@ from uuid import UUID
 from backend.nodes.models import NodeRow
 from backend.scheduler.placing.placement import Place
 from gradstream.advise import forecast
-from gradstream.advise.machines import codec_that_adds_bytes, too_many_threads
+from gradstream.advise.machines import codec_that_adds_bytes, too_many_evaluator_processes, too_many_threads
 from gradstream.api.jobs import JobWarning
 from gradstream.api.plan import NodeMemory, Size
 from gradstream.process.order import Role
@@ -114,5 +114,8 @@ def warnings_on_machines(
         if id in workers
         for warning in too_many_threads(spec, machine.name, workers[id], machine.cpus)
     ]
+    evaluators = {each.node_id for each in places if each.role == "evaluator"}
+    for id in evaluators & machines.keys():
+        found += too_many_evaluator_processes(spec, machines[id].name, workers[id], machines[id].cpus)
     found += codec_that_adds_bytes(spec, size.parameters) if size else []
     return [JobWarning(pointer=each.pointer, message=each.text) for each in found]

@@ -3494,6 +3494,12 @@ export interface components {
              */
             batch_size: number;
             /**
+             * Processes
+             * @description Processes that score mini-batches side by side, with the numbers of one. They share the parameters; each takes a core, and memory for a mini-batch
+             * @default 1
+             */
+            processes: number;
+            /**
              * Metrics
              * @description Metrics of the whole evaluation split, by name, without code: accuracy, top-5 (or another number), precision, recall, f1, average_precision, auc, mse, mae, perplexity; they become eval/accuracy, eval/top_5 and so on
              * @default []
@@ -4859,6 +4865,7 @@ export interface components {
              * @default {
              *       "every": 2,
              *       "batch_size": 1024,
+             *       "processes": 1,
              *       "metrics": []
              *     }
              */

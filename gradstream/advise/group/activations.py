@@ -20,6 +20,9 @@ from gradstream.errors import InvalidWorkload
 from gradstream.group.stages.bounds import stage_bounds
 from gradstream.spec import JobSpec
 
+_EVALUATED = 4
+"""Factor on a block while it is evaluated, for tensors on their way and holes; measured in docs/adr/0163."""
+
 
 def activations(spec: JobSpec, size: Size) -> int | None:
     """Return the bytes of the process that keeps most of them; None: they are not known."""
@@ -31,6 +34,19 @@ def activations(spec: JobSpec, size: Size) -> int | None:
     alive = min(stages, spec.accumulate) * spec.roles.worker.hogwild
     narrow = 1 if spec.precision == "fp32" else 2
     return math.ceil(spec.at_once * alive * kept / narrow)
+
+
+def evaluation_activations(spec: JobSpec, size: Size) -> int:
+    """Return the bytes of a mini-batch in all processes of the evaluator, if there are several; 0: they are not known. Nothing is
+    kept for backward, so only one block is in memory at a time."""
+    processes = spec.evaluate.processes
+    if processes == 1 or not isinstance(size, MeasuredSize) or size.activations is None:
+        return 0
+    if not size.blocks or size.block_output is None:
+        return 0
+    block = size.activations * max(size.blocks) / max(1, sum(size.blocks)) + size.block_output
+    narrow = 1 if spec.precision == "fp32" else 2
+    return math.ceil(processes * spec.evaluate.batch_size * min(size.activations, _EVALUATED * block) / narrow)
 
 
 def _recomputed(size: MeasuredSize, part: float) -> float:

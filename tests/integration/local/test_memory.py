@@ -116,7 +116,8 @@ def test_vectors_that_a_round_makes_are_what_a_plan_says(tmp_path: Path, strateg
 
 @pytest.mark.more
 def test_workers_and_the_evaluator_take_what_a_plan_says(tmp_path: Path) -> None:
-    """Four vectors and two. They took 5.4 and 4.2 when the memory of the model's first parameters stayed."""
+    """Four vectors and, where evaluations go by samples, one: the model is where centers arrive. They took 5.4 and 4.2 when the
+    memory of the model's first parameters stayed."""
     (tmp_path / "deep.py").write_text(CODE)
     spec = JobSpec.model_validate(
         {
@@ -132,6 +133,7 @@ def test_workers_and_the_evaluator_take_what_a_plan_says(tmp_path: Path) -> None
     with Trainer(spec, tmp_path, tmp_path / "out", io.StringIO()) as trainer, Peaks() as peaks:
         assert trainer.run()["status"] == "succeeded"
     said = memory(spec, Size(parameters=PARAMETERS))
+    assert said.evaluator == 4 * PARAMETERS
     for name, vectors in (("gs worker-0", said.worker), ("gs evaluator", said.evaluator)):
         taken = peaks.by_name[name] - 1024 * int((tmp_path / name).read_text())
         assert 0.9 * vectors < taken < 1.1 * vectors + BESIDE, name

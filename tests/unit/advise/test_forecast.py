@@ -300,6 +300,19 @@ def test_activations_are_those_of_the_examples_that_a_process_has_at_a_time(more
     assert memory(job({"name": "sync"}), Size(parameters=1000)).activations is None
 
 
+def test_processes_of_an_evaluator_share_theta_and_have_a_mini_batch_each() -> None:
+    size = MeasuredSize(parameters=1000, blocks=(400, 400), block_output=10, activations=100)
+    one, by_samples = {"every": 1.0}, {"every": "64 samples"}
+    several = {**by_samples, "processes": 3, "batch_size": 7}
+    found = [memory(job({"name": "sync"}, evaluate=each), size).evaluator for each in (one, by_samples, several)]
+    assert found == [8000, 4000, 8000 + 3 * 7 * 100]
+    bf16 = memory(job({"name": "sync"}, evaluate=several, precision="bf16"), size).evaluator
+    assert bf16 == 8000 + 3 * 2000 + 3 * 7 * 50
+    deep = size.model_copy(update={"blocks": (10,) * 100})
+    assert memory(job({"name": "sync"}, evaluate=several), deep).evaluator == 8000 + 3 * 7 * 4 * (1 + 10)
+    assert memory(job({"name": "sync"}, evaluate=several), Size(parameters=1000)).evaluator == 8000
+
+
 def test_with_nccl_a_worker_has_the_whole_shard_on_its_gpu() -> None:
     size, strategy = Size(parameters=1024), {"name": "sync"}
     roles = {"server": {"count": 0, "collective": "nccl"}, "worker": {"count": 2, "device": "cuda"}}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gradstream.advise.machines import codec_that_adds_bytes, too_many_threads
+from gradstream.advise.machines import codec_that_adds_bytes, too_many_evaluator_processes, too_many_threads
 from gradstream.sim.toys import job
 
 
@@ -21,6 +21,16 @@ def test_more_threads_than_cores() -> None:
     assert warning.message.startswith("1 worker with 4 processes wants 4 cores of vm")
     assert (warning.pointer, warning.remedy) == ("/roles/worker/group", "Set it to 2.")
     assert not list(too_many_threads(job({"name": "sync"}, workers=9), "vm", 9, 2)), "one thread each is the least there is"
+
+
+def test_more_processes_of_an_evaluator_than_cores_beside_the_workers() -> None:
+    spec = job({"name": "sync"}, workers=2, roles={"worker": {"count": 2, "threads": 2}}, evaluate={"processes": 5})
+    [warning] = too_many_evaluator_processes(spec, "vm", 2, 8)
+    assert warning.pointer == "/evaluate/processes"
+    assert warning.message.startswith("5 processes of the evaluator and 4 threads of workers want 9 cores of vm, which has 8")
+    assert warning.remedy == "Set it to 4."
+    assert not list(too_many_evaluator_processes(spec, "big", 2, 9))
+    assert not list(too_many_evaluator_processes(job({"name": "sync"}, workers=9), "vm", 9, 2)), "one is the least there is"
 
 
 def test_a_codec_whose_blocks_are_longer_than_the_model() -> None:

@@ -207,3 +207,14 @@ def test_predictions_of_another_form_are_named() -> None:
     with pytest.raises(UserError) as raised:
         scorer("OneCall")[0].score()
     assert "predictions() must return outputs and labels, not a tensor" in str(raised.value.__cause__)
+
+
+def test_two_mini_batches_of_other_numbers_of_classes_are_refused() -> None:
+    whole = NamedMetrics(["f1"])
+    for classes in (2, 3):
+        part = NamedMetrics(["f1"])
+        part.add(torch.ones(1, classes), torch.tensor([1]))
+        if classes == 2:
+            whole.merge(part)
+    with pytest.raises(InvalidWorkload, match="the model gives 2 scores in one mini-batch and 3 in another"):
+        whole.merge(part)

@@ -12,7 +12,7 @@ from torch.utils.data import Dataset, IterableDataset, TensorDataset
 
 from gradstream import Workload, data, local_run, sim
 from gradstream.errors import InvalidWorkload
-from gradstream.input.data import Batches, DatasetTooSmall, in_order
+from gradstream.input.data import Batches, DatasetTooSmall, EvaluationSplit
 from gradstream.input.gather import Batching
 from gradstream.input.prefetch import Prefetched
 from gradstream.model.usercode import UserCode
@@ -156,7 +156,7 @@ def test_what_gives_whole_batches_has_no_use_for_collate_fn() -> None:
     source = data.arrays(torch.zeros(20, 2))
     with pytest.raises(InvalidWorkload, match=r"gives whole batches, so collate_fn is not called; change them by its map\(\)"):
         Batches(source, job(), 0, Batching(collate=lambda examples: examples))
-    batches = list(in_order(TensorDataset(torch.arange(5)), 2, CPU, Batching(collate=len)))
+    batches = list(EvaluationSplit(TensorDataset(torch.arange(5)), 2, CPU, Batching(collate=len)))
     assert batches == [(2, 2), (2, 2), (1, 1)]
 
 

@@ -13,7 +13,7 @@ from torch.utils.data import Dataset, Subset, TensorDataset, random_split
 from gradstream import data
 from gradstream.errors import InvalidWorkload
 from gradstream.input import randomness
-from gradstream.input.data import Batches, DatasetTooSmall, in_order, never_empty
+from gradstream.input.data import Batches, DatasetTooSmall, EvaluationSplit, never_empty
 from gradstream.input.shuffled import _epochs
 from gradstream.spec import JobSpec
 from tests.unit.same import difference
@@ -131,7 +131,7 @@ def test_what_cannot_be_shared_out_is_refused() -> None:
 
 
 def test_the_evaluation_split_is_read_in_its_order_with_the_same_numbers_each_time() -> None:
-    first, second = (list(in_order(Augmented(), 8, CPU)) for _ in range(2))
+    first, second = (list(EvaluationSplit(Augmented(), 8, CPU)) for _ in range(2))
     assert difference(first, second) is None
     assert [examples for _, examples in first] == [8, 8, 6]
     assert torch.cat([batch[0] for batch, _ in first]).tolist() == list(range(22))

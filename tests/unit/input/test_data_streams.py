@@ -12,7 +12,7 @@ from torch.utils.data import IterableDataset
 
 from gradstream.data import Stream
 from gradstream.errors import InvalidWorkload
-from gradstream.input.data import Batches, DatasetTooSmall, in_order
+from gradstream.input.data import Batches, DatasetTooSmall, EvaluationSplit
 from gradstream.spec import JobSpec
 from tests.unit.input.test_data import job
 from tests.unit.same import difference
@@ -184,12 +184,12 @@ def test_what_cannot_work_is_refused_with_a_remedy() -> None:
     with pytest.raises(InvalidWorkload, match=r"a whole pass .* has nothing for one of 2 workers"):
         taken(Counting(1), job(stop={"steps": 3}), 1)
     with pytest.raises(InvalidWorkload, match="gave no example"):
-        list(in_order(Counting(0), 4, CPU))
+        list(EvaluationSplit(Counting(0), 4, CPU))
 
 
 @pytest.mark.parametrize("dataset", [Counting(10), Pieces(10)])
 def test_an_evaluation_split_may_be_iterable(dataset: Any) -> None:
-    first, second = (list(in_order(dataset, 4, CPU)) for _ in range(2))
+    first, second = (list(EvaluationSplit(dataset, 4, CPU)) for _ in range(2))
     assert [examples for _, examples in first] == [4, 4, 2]
     assert difference(first, second) is None
 
