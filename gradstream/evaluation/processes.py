@@ -72,7 +72,9 @@ class ScoringPeer:
 
 
 class ScoringPeers:
-    """These processes, as the lead has them."""
+    """These processes, as the lead has them. Implements `OtherScorers`."""
+
+    lost = PeerLost
 
     def __init__(self, code: UserCode, flat: FlatModel, split: EvaluationSplit, spec: JobSpec) -> None:
         """Fork them. `flat`: its theta is a `shared_vector`. See `Peers`. Raises: OSError."""

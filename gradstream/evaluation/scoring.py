@@ -22,6 +22,10 @@ from gradstream.user_logging.scalars import LoggedScalars
 class OtherScorers(Protocol):
     """Processes that score mini-batches beside this one."""
 
+    @property
+    def lost(self) -> type[Exception]:
+        """The error when one of them has ended, which is not the fault of user code."""
+
     def score(
         self, batches: Iterator[EvaluationBatch], score_here: Callable[[EvaluationBatch], ScoredBatch]
     ) -> Iterator[ScoredBatch]:
@@ -78,14 +82,15 @@ class Scorer:
         splits = [SplitScores(self._code.summarize, self._minibatches.keys) for _ in models]
         self._model.eval()
         self._guard.begin()
-        with torch.no_grad(), blaming("dataset('eval')"):
+        lost = self.others.lost if self.others else ()
+        with torch.no_grad(), blaming("dataset('eval')", but=lost):
             for scored in self._score_batches():
                 with blaming("evaluate()"):
                     repeat_calls(scored.logged, scored.media, self.logged, self.media)
                 for split, scores in zip(splits, scored.scores, strict=True):
                     split.add(scores, scored.examples)
         found = []
-        with blaming("evaluate()"):
+        with blaming("evaluate()", but=lost):
             if self.others:
                 self.others.end()
             self._guard.check()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -80,6 +81,8 @@ class Scored(Workload):
                     next(model.parameters()).data.add_(1)
                 case "moves":
                     next(model.parameters()).data = next(model.parameters()).data.clone()
+                case "dies":
+                    os.kill(os.getpid(), signal.SIGKILL)
                 case "unsendable":
                     found["odd"] = Unsendable()
         return found | {"scores": model(batch[0]).double(), "half": batch[0].bfloat16(), "n": [len(batch[0])]}
@@ -192,6 +195,11 @@ def test_a_killed_peer_ends_the_evaluator_and_is_named(evaluation: Callable[[Job
     kill_peer("evaluator/2")
     with pytest.raises(PeerLost, match=r"^peer 2 of evaluator has ended \(killed by signal 9\), and with it the whole evaluator$"):
         made.score()
+
+
+def test_a_peer_that_dies_while_it_scores_is_no_mistake_of_user_code(evaluation: Callable[[JobSpec], Evaluation]) -> None:
+    with pytest.raises(PeerLost, match=r"^peer 1 of evaluator has ended \(killed by signal 9\)"):
+        evaluation(job(2, doing="dies")).score()
 
 
 def test_peers_end_with_a_killed_lead_and_leave_no_file() -> None:
