@@ -39,6 +39,7 @@ class Found(NamedTuple):
 
 
 def compute(spec: JobSpec, alone: JobSpec, steps: int, answer: Connection) -> None:
+    torch.backends.cudnn.deterministic = True  # else cuDNN may add up in another order each time
     device = torch.device("cuda:0")
     with closing(make_group(spec, 0, device=device)) as group:
         found = [group.gradient(position).g.clone() for position in range(steps)]
