@@ -26,7 +26,7 @@ import torch
 
 from benchmarks import common
 from benchmarks.common import table
-from benchmarks.idle import Place, Work
+from benchmarks.idle import Place, Unfinished, Work
 from benchmarks.peers import launch, work
 from benchmarks.peers.systems import SYSTEMS
 from benchmarks.report import mnist
@@ -123,10 +123,16 @@ def exchanges(rounds: int, seconds: float, device: torch.device) -> dict[str, fl
             times["a copy each way"] += over_the_bus(device, seconds)
             for name, roles in sides.items():
                 gpus = roles if device.type == "cuda" else frozenset[Role]()
-                found = place.exchange(Work(NBYTES, shared=True, gpus=gpus, seconds=seconds))
+                try:
+                    found = place.exchange(Work(NBYTES, shared=True, gpus=gpus, seconds=seconds))
+                except Unfinished as error:
+                    _note(f"{name}: {error}")
+                    continue
                 assert found.closes, "each push was applied once"
                 times[name] += found.times
-    return {name: statistics.median(values) for name, values in times.items()}
+    medians = {name: statistics.median(values) for name, values in times.items()}
+    _note("; ".join(f"{name}: {1e3 * median:.2f} ms" for name, median in medians.items()))
+    return medians
 
 
 def trainings(args: argparse.Namespace, items: list[str]) -> dict[str, float]:
@@ -141,9 +147,15 @@ def trainings(args: argparse.Namespace, items: list[str]) -> dict[str, float]:
                 try:
                     found = launch.run(SYSTEMS[system], item, Path(name), settle=settle, window=args.window, device=args.device)
                     rates[side].append(found.samples_per_second)
+                    _note(f"{side}: {found.samples_per_second:.0f} samples/s")
                 except (launch.Absent, launch.Failed) as error:
-                    print(f"{side}: {error}", file=sys.stderr)
+                    _note(f"{side}: {error}")
     return {side: statistics.median(values) for side, values in rates.items()}
+
+
+def _note(text: str) -> None:
+    """Say what was measured at once: the whole takes long, and the figures come at its end."""
+    print(text, file=sys.stderr, flush=True)
 
 
 def _sides(items: list[str]) -> Iterator[str]:
@@ -204,7 +216,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         rates = trainings(args, args.items) if args.items else {}
     except mnist.DataMissing as error:
-        print(f"only exchanges were measured: {error}", file=sys.stderr)
+        _note(f"only exchanges were measured: {error}")
     named = torch.cuda.get_device_name() if args.device == "cuda" else "the CPU, in the place of a GPU"
     result = common.about(rounds=args.rounds) | {"device": named, "rows": rows_of(times, rates, args.items)}
     print(json.dumps(result, indent=1) if args.json else markdown(result))

@@ -25,7 +25,6 @@ from gradstream.local.servers.child import run_dir
 from gradstream.local.servers.redis import Redis
 from gradstream.local.training.attempt import LocalAttempt
 from gradstream.metrics import Point
-from gradstream.process.order import ProcessOrder, Role
 from gradstream.process.shared import SharedFolders
 from gradstream.process.zygote.zygote import Zygote
 from gradstream.spec import JobSpec
@@ -35,6 +34,8 @@ CODE = Path(__file__).parents[2]
 _FOREVER = 10**9
 _TABLES = {"clicks": {"ids": {"rule": {"name": "adagrad", "rowwise": True, "lr": work.ROWS_LR}}}}
 _ENDS_WITHIN = 30.0
+FIRST_GPU = (0,) * 16
+"""Places for all workers and servers on the first GPU. The evaluator is on the CPU."""
 
 
 def job(told: Told, **more: Any) -> JobSpec:
@@ -98,8 +99,8 @@ def run(
         redis.start()
         redis.wait()
         admin = connect(redis.url, password=redis.password)
-        on_gpu = spec.roles.worker.device == "cuda"
-        attempt = (OnOneGpu if on_gpu else LocalAttempt)(spec, CODE, folder, zygote=zygote, redis=admin, plane_url=redis.url)
+        gpus = FIRST_GPU if spec.roles.worker.device == "cuda" else ()
+        attempt = LocalAttempt(spec, CODE, folder, zygote=zygote, redis=admin, plane_url=redis.url, gpus=gpus)
         if not shared_memory:  # as if its processes were on several hosts
             attempt._shared.close()
             attempt._shared = SharedFolders(None)
@@ -122,14 +123,6 @@ def run(
         zygote.close()
         redis.stop()
         shutil.rmtree(private, ignore_errors=True)
-
-
-class OnOneGpu(LocalAttempt):
-    """Workers and servers are on the first GPU. The evaluator is on the CPU."""
-
-    def order(self, role: Role, rank: int, incarnation: int) -> ProcessOrder:
-        order = super().order(role, rank, incarnation)
-        return order if role == "evaluator" else order.model_copy(update={"gpus": [0]})
 
 
 class Books:

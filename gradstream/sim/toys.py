@@ -46,7 +46,7 @@ class Quadratic:
         loss = float(self.theta @ bent) / 2 - float(self._slope @ self.theta) + self._constant
         g = bent - self._slope
         if self._noise:
-            g += self._noise * torch.randn(g.shape, generator=self._generator, dtype=g.dtype)
+            g += self._noise * torch.randn(g.shape, generator=self._generator, dtype=g.dtype).to(g.device)
         return Gradient(g, loss, self._examples)
 
     def take_from(self, granted: GrantedBatches) -> None:

@@ -82,7 +82,7 @@ def begin(
         }
     )
     admin = connect(redis.url, password=redis.password)
-    attempt = kind(spec, code, folder, zygote=zygote, redis=admin, plane_url=redis.url)
+    attempt = kind(spec, code, folder, zygote=zygote, redis=admin, plane_url=redis.url, gpus=[0] * 8)
     attempt.start()
     return attempt
 

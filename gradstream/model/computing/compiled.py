@@ -71,13 +71,13 @@ def check_compiler(spec: JobSpec) -> None:
 
 @cache
 def _check_device(device: str) -> None:
-    needs = "a C++ compiler (g++)" if device == "cpu" else "Triton and a C compiler (gcc)"
+    needs, named_by = ("a C++ compiler (g++)", "CXX") if device == "cpu" else ("Triton and a C compiler (gcc)", "CC")
     try:
         torch.compile(_small, dynamic=False)(torch.ones(8, device=device))
     except Exception as error:
         raise InvalidWorkload(
             f"compile: torch needs {needs} to compile for {device}, and cannot use one on this machine: {_first_line(error)}; "
-            "install it there, set CXX in env to its path, or remove compile"
+            f"install it there, set {named_by} in env to its path, or remove compile"
         ) from error
 
 

@@ -20,11 +20,11 @@ class RegisteredMemory:
     def __init__(self, memory: Tensor) -> None:
         """`memory`: contiguous, in the host's memory, mapped until `end`. This process uses CUDA."""
         self._address = memory.data_ptr()
-        code = _cudart().cudaHostRegister(self._address, memory.nbytes, 0) if memory.nbytes else 0
+        code = int(_cudart().cudaHostRegister(self._address, memory.nbytes, 0)) if memory.nbytes else 0  # its own type has no names
         self.succeeded = memory.nbytes > 0 and code == 0
         if code != 0:
             _forget_error()
-            log.warning("CUDA cannot register %.0f MB of shared memory (error %s): copies take longer", memory.nbytes / 1e6, code)
+            log.warning("CUDA cannot register %.0f MB of shared memory (error %d): copies take longer", memory.nbytes / 1e6, code)
 
     def end(self) -> None:
         """Call it before the memory is unmapped, when no copy is under way."""

@@ -6,6 +6,10 @@ import pytest
 import torch
 
 from benchmarks import gpu
+from benchmarks.peers import ours
+from benchmarks.peers.system import Told
+from benchmarks.peers.systems import SYSTEMS
+from gradstream.local.training.gpus import assign
 
 TIMES = {"on the GPU": 0.3, "two copies and an addition": 0.2, "through the host": 0.5, "a copy each way": 0.25}
 
@@ -32,6 +36,15 @@ def test_times_are_to_stay_below_a_ratio_and_rates_above_one() -> None:
 def test_each_figure_names_sides_that_are_measured() -> None:
     sides = {*gpu._sides(list(gpu.ITEMS)), *TIMES}
     assert {side for figure in (*gpu.EXCHANGES, *gpu.TRAININGS) for side in (figure.ours, figure.peer)} <= sides
+
+
+@pytest.mark.parametrize("side", [side for side in gpu._sides(list(gpu.ITEMS)) if side.startswith("gradstream")])
+def test_its_jobs_have_their_workers_and_servers_on_one_gpu(side: str) -> None:
+    system, item = side.split()
+    spec = ours.job(Told(item, "", "", device="cuda", options=dict(SYSTEMS[system].options)))
+    found = assign(spec, len(ours.FIRST_GPU))
+    assert len(found) == spec.roles.worker.count + spec.roles.server.shards
+    assert set(ours.FIRST_GPU) == {0}
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU, which would be measured")

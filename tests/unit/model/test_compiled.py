@@ -22,7 +22,7 @@ from gradstream.advise.measure import measure
 from gradstream.errors import InvalidWorkload
 from gradstream.input.data import Batches
 from gradstream.model.computing.blocks import recompute
-from gradstream.model.computing.compiled import _is_own, compile_forward
+from gradstream.model.computing.compiled import _check_device, _is_own, compile_forward
 from gradstream.model.computing.scaled import problem_of
 from gradstream.model.flat_model import FlatModel
 from gradstream.model.usercode import UserCode
@@ -261,3 +261,10 @@ def test_a_machine_without_a_compiler_is_told_of_before_training(tmp_path: Path)
     assert before.endswith("; install it there, set CXX in env to its path, or remove compile")
     assert at_first.startswith("compile: torch cannot compile the Sequential: ")
     assert at_first.endswith("; put torch.compiler.disable around the part that it names, or remove compile")
+
+
+@pytest.mark.more
+@pytest.mark.skipif(torch.cuda.is_available(), reason="torch may compile for the GPU of this machine")
+def test_a_machine_that_cannot_compile_for_gpus_is_told_of_the_c_compiler() -> None:
+    with pytest.raises(InvalidWorkload, match=r"^compile: torch needs Triton and a C compiler .* set CC in env to its path"):
+        _check_device("cuda")
