@@ -69,9 +69,8 @@ class Evaluator:
         retransmissions = Retransmissions(lambda count: reporter.point(metrics.RETRANSMISSIONS, count))
         port = setup.port(order, self._flat, retransmissions, settings)
         self._link = EvaluatorLink(port, order.rank, order.incarnation)
-        self._lives_in_center = not (order.spec.evaluate.cadence.by_time and port.shares) and not self._peers
-        """The model may be where a center has arrived. Through shared memory a last one comes when the workers leave, unless
-        evaluations go by samples."""
+        self._lives_in_center = not self._peers
+        """The model is where a center has arrived."""
         self._version, self._samples = -1, 0
         """Version and samples of the model that was scored last, which is the one in `_flat`."""
         self._values: dict[str, float] = {}

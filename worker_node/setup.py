@@ -30,6 +30,7 @@ from gradstream.wire.gpu.memory import CudaMemory
 from gradstream.wire.port import RedisPort
 from gradstream.wire.transport.layout import Layout
 from gradstream.wire.transport.retransmissions import Retransmissions
+from gradstream.wire.transport.shm import count_centers
 from worker_node.settings import WorkerSettings
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def port(order: ProcessOrder, flat: FlatModel, retransmissions: Retransmissions,
         _log_waits(settings, "the center", "the gate is closed, or no server answers"),
         retransmissions=retransmissions,
         shared=order.shared,
-        pipeline=0 if order.rank == EVALUATOR else order.spec.pipeline,
+        centers=count_centers(order.spec, order.rank),
         device=CudaMemory() if flat.device.type == "cuda" else None,
         into=flat.theta if order.rank == EVALUATOR else None,  # which computes while no center arrives
     )

@@ -149,8 +149,9 @@ def _without_servers(spec: JobSpec, vector: int) -> int:
 
 
 def _evaluator_vectors(spec: JobSpec) -> int:
-    """Return theta, and the center that arrives in shared memory where theta cannot be there itself. All processes share them."""
-    return 2 if spec.evaluate.cadence.by_time or spec.evaluate.processes > 1 else 1
+    """Return the centers that arrive, in one of which theta is: by time, the last one comes beside another. Several processes share
+    a theta beside them."""
+    return 1 + spec.evaluate.cadence.by_time + (spec.evaluate.processes > 1)
 
 
 def _nbytes(exact: float) -> int:

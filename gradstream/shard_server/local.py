@@ -7,14 +7,15 @@ from pathlib import Path
 
 from torch import Tensor
 
-from gradstream.center.entries import EVALUATOR
+from gradstream.center.entries import Response
 from gradstream.errors import PlaneLost
+from gradstream.spec import JobSpec
 from gradstream.wire.gpu.memory import DeviceMemory
 from gradstream.wire.gpu.share import DeviceMemoryError
 from gradstream.wire.gpu.vectors import DeviceVectors
 from gradstream.wire.transport.layout import Layout
 from gradstream.wire.transport.pipe import ResponsePipeWriter
-from gradstream.wire.transport.shm import Shared, device_vectors_file
+from gradstream.wire.transport.shm import Shared, count_centers, device_vectors_file, is_last
 
 log = logging.getLogger(__name__)
 
@@ -70,6 +71,13 @@ class LocalWorker:
             return self._on_device.centers[self.into]
         return self.vectors(layout).center_slice(self.into, self._shard)
 
+    def put_center(self, layout: Layout, x: Tensor | None, response: Response) -> None:
+        """Put the shard's part of the center that the response brings into shared memory. `x`: see `Shared.put_center`. Raises:
+        PlaneLost."""
+        assert response.payload is not None, "the response brings a center"
+        into = self._centers - 1 if is_last(response) else self.into
+        self.vectors(layout).put_center(into, self._shard, x, response.payload.buffers)
+
     def _offer(self, layout: Layout) -> None:
         assert self._device is not None, "a worker is on the shard's device if the shard has one"
         self._may_offer, file = False, device_vectors_file(self._folder, *self._incarnation)
@@ -80,15 +88,15 @@ class LocalWorker:
 
 
 class LocalWorkers:
-    def __init__(self, folder: Path | None, shard: int, centers: int, device: DeviceMemory | None) -> None:
-        """`folder`: of the shared memory of this host, if the job uses it. `centers`, `device`: see `LocalWorker`."""
-        self._folder, self._shard, self._centers, self._device = folder, shard, centers, device
+    def __init__(self, folder: Path | None, shard: int, spec: JobSpec, device: DeviceMemory | None) -> None:
+        """`folder`: of the shared memory of this host, if the job uses it. `device`: see `LocalWorker`."""
+        self._folder, self._shard, self._spec, self._device = folder, shard, spec, device
         self._workers: dict[tuple[int, int], LocalWorker] = {}
         self.get = self._workers.get
 
     def add_incarnation(self, incarnation: tuple[int, int], device: str) -> None:
         """`device`: see `Header`."""
         assert self._folder is not None, "an incarnation on this host has its files in this host's folder"
-        centers = 1 if incarnation[0] == EVALUATOR else self._centers
+        centers = count_centers(self._spec, incarnation[0])
         on_it = self._device is not None and self._device.name == device
         self._workers[incarnation] = LocalWorker(self._folder, incarnation, self._shard, centers, self._device, on_it)

@@ -51,7 +51,7 @@ class Mailbox:
         self.rows = IncarnationRows(routes, order)
         self._codec: Codec = order.spec.codec
         self._pull_codec: Codec = order.spec.pull_codec
-        self._local = LocalWorkers(Path(order.shared.folder) if order.shared else None, order.rank, 1 + order.spec.pipeline, device)
+        self._local = LocalWorkers(Path(order.shared.folder) if order.shared else None, order.rank, order.spec, device)
         self._remote = RemoteWorkers(routes, order.plane_id, order.rank, settings.payload_timeout, self._decoding)
         self.take_in = self._remote.take_in
         self._messages = ResponseMessages(redis, order.plane_id, order.rank, settings.responses_kept, retransmissions)
@@ -174,7 +174,7 @@ class Mailbox:
         if local := self._local.get(incarnation):
             there = self.has_center_of(response)
             x = None if there else codec.arrives(response.payload.x)
-            local.vectors(self.layout).put_center(local.into, self._shard, x, response.payload.buffers)
+            local.put_center(self.layout, x, response)
             return ON_DEVICE if there and local.uses_device else SHARED, Part(0, 0)
         where = self._vectors.add_reader(response, number, position, codec, self.layout)
         return where, Part(self.layout.coded(codec, self._shard), 0)

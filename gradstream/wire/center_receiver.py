@@ -12,6 +12,7 @@ from gradstream.wire.transport.layout import Layout, reused
 from gradstream.wire.transport.local import LocalServers
 from gradstream.wire.transport.messages import ON_DEVICE, SHARED, ResponseMessage
 from gradstream.wire.transport.remote import RemoteServers
+from gradstream.wire.transport.shm import is_last
 
 
 class UnreadableCenter(Exception):
@@ -20,12 +21,12 @@ class UnreadableCenter(Exception):
 
 class CenterReceiver:
     def __init__(
-        self, layout: Layout, codec: Codec, local: LocalServers, remote: RemoteServers, pipeline: int, into: Tensor | None = None
+        self, layout: Layout, codec: Codec, local: LocalServers, remote: RemoteServers, centers: int, into: Tensor | None = None
     ) -> None:
-        """`pipeline`: pushes that may be under way while their worker computes. `into`: where centers arrive that do not come
-        through shared memory; None: in vectors that are made here."""
+        """`centers`: see `count_centers`. `into`: where they arrive if they do not come through shared memory; None: in vectors
+        that are made here."""
         self._layout, self._codec, self._local, self._remote = layout, codec, local, remote
-        made = (layout.vector() for _ in range(1 + pipeline)) if into is None else (into,)
+        made = (layout.vector() for _ in range(centers)) if into is None else (into,)
         self.buffers = local.vectors.centers if local.vectors else list(made)
         """The vectors that centers arrive in, in turn, each of shape (size,)."""
         self.on_device: list[Tensor] = []
@@ -49,7 +50,7 @@ class CenterReceiver:
     def receive(self, messages: list[ResponseMessage]) -> Payload:
         """Return the center that the messages of all shards bring. Raises: UnreadableCenter."""
         seq, buffers = messages[0].response.seq, None
-        index = self._expected.pop(seq, self._newest)
+        index = len(self.buffers) - 1 if is_last(messages[0].response) else self._expected.pop(seq, self._newest)
         on_device = messages[0].where == ON_DEVICE
         center = self.on_device[index] if on_device else self.buffers[index]
         try:

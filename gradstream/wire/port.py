@@ -58,23 +58,23 @@ class RedisPort:
         *,
         retransmissions: Retransmissions | None = None,
         shared: SharedMemory | None = None,
-        pipeline: int = 0,
+        centers: int = 1,
         device: DeviceMemory | None = None,
         into: Tensor | None = None,
     ) -> None:
         """`codec` is for pushes, `pull_codec` for centers. The port calls `on_wait(seconds)` about every second with the time that
-        it has waited for its next response. `pipeline`: pushes that may be under way while their worker computes. `device`: the
-        worker computes on it; None: on the CPU. `into`: see `CenterReceiver`."""
+        it has waited for its next response. `device`: the worker computes on it; None: on the CPU. `centers`, `into`: see
+        `CenterReceiver`."""
         routes = Routes(access, j)
         access = routes.home
         self._rank, self._incarnation, self._layout, self._on_wait = rank, incarnation, layout, on_wait
         self.retransmissions = retransmissions or Retransmissions()
         """Counts the messages and vectors that this port rejected."""
-        self._local = LocalServers.make(shared, rank, incarnation, layout, 1 + pipeline)
+        self._local = LocalServers.make(shared, rank, incarnation, layout, centers)
         remote = RemoteServers(routes, j, rank, incarnation, self.retransmissions)
         self._log = LogWriter(access, j)
         self._vectors = VectorSender(layout, codec, self._local, remote)
-        self._centers = CenterReceiver(layout, RAW if rank == EVALUATOR else pull_codec, self._local, remote, pipeline, into)
+        self._centers = CenterReceiver(layout, RAW if rank == EVALUATOR else pull_codec, self._local, remote, centers, into)
         redis = connect(access.url, user=access.user, password=access.password)
         self._responses = ResponseInbox(
             redis, j, (rank, incarnation), layout.servers, self._local, remote, self._log, self.retransmissions
@@ -85,7 +85,7 @@ class RedisPort:
             self._local.vectors.register(device)
             if not (codec.lossy or pull_codec.lossy) and layout.servers == 1:
                 file = device_vectors_file(Path(shared.folder), rank, incarnation)
-                self._on_device = FoundVectors(device, file, layout.size, layout.torch_dtype, 1 + pipeline)
+                self._on_device = FoundVectors(device, file, layout.size, layout.torch_dtype, centers)
         self._opened = 0
         """Messages of each shard that the port has opened, and whose vectors it has copied."""
         self._in_vain = 0

@@ -9,7 +9,8 @@ Each incarnation of a worker has one file, made by it in a folder that its node'
 
 So each part has one writer at a time, and the headers and responses that say whose turn it is go through the kernel: nothing can be
 torn. There are two centers if a worker computes while its next one arrives (`pipeline: 1`). It may train in them: then
-receiving one costs no copy, and an exchange is two copies and the update. Each part has the model's buffers behind its vector.
+receiving one costs no copy, and an exchange is two copies and the update. An evaluator by time has two as well: its last center
+comes unasked, when it may be scoring another. Each part has the model's buffers behind its vector.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from gradstream.center.entries import EVALUATOR, Buffers, Payload
+from gradstream.center.entries import EVALUATOR, Buffers, Payload, Response
+from gradstream.spec import JobSpec
 from gradstream.wire.gpu.memory import DeviceMemory, PinnedMemory
 from gradstream.wire.transport.layout import Layout
 
@@ -124,6 +126,16 @@ class Shared:
 
     def center_buffers(self, into: int) -> Buffers | None:
         return self._centers[into].buffers()
+
+
+def count_centers(spec: JobSpec, rank: int) -> int:
+    """Return the centers of a worker or an evaluator."""
+    return 1 + (spec.evaluate.cadence.by_time if rank == EVALUATOR else spec.pipeline)
+
+
+def is_last(response: Response) -> bool:
+    """Return whether an evaluator gets its last center, which belongs into the last of its centers."""
+    return response.rank == EVALUATOR and response.outcome == "over"
 
 
 def device_vectors_file(folder: Path, rank: int, incarnation: int) -> Path:

@@ -49,6 +49,7 @@ from gradstream.wire.telemetry.reporter import Reporter
 from gradstream.wire.transport.layout import Layout
 from gradstream.wire.transport.remote import RemoteServers
 from gradstream.wire.transport.retransmissions import Retransmissions
+from gradstream.wire.transport.shm import count_centers
 from ps_node.server import Server
 from tests.support import TIMEOUT
 
@@ -200,7 +201,7 @@ class Cluster:
             self.spec.codec,
             self.spec.pull_codec,
             shared=shared,
-            pipeline=self.spec.pipeline if rank >= 0 else 0,
+            centers=count_centers(self.spec, rank),
             device=self.workers_memory,
         )
 

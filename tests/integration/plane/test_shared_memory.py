@@ -9,18 +9,26 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import cast
 
 import pytest
 import torch
 
 from gradstream import sim
-from gradstream.center.entries import EVALUATOR, Join
+from gradstream.center.entries import EVALUATOR, Join, Outcome, Payload, Response
+from gradstream.codecs.raw import RAW
 from gradstream.process.order import SharedMemory
 from gradstream.process.shared import PLACE, SharedFolders
+from gradstream.shard_server.local import LocalWorkers
 from gradstream.sim.toys import Bowl, job
 from gradstream.spec import JobSpec
+from gradstream.wire.center_receiver import CenterReceiver
 from gradstream.wire.transport.layout import Layout
-from gradstream.wire.transport.shm import Shared
+from gradstream.wire.transport.local import LocalServers
+from gradstream.wire.transport.messages import SHARED, Part, ResponseMessage
+from gradstream.wire.transport.pipe import ResponsePipe
+from gradstream.wire.transport.remote import RemoteServers
+from gradstream.wire.transport.shm import Shared, count_centers
 from tests.integration.plane.cluster import Cluster
 from tests.support import eventually
 
@@ -118,6 +126,30 @@ def test_an_evaluator_has_nothing_to_send_from(tmp_path: Path) -> None:
         sizes.append((tmp_path / f"{rank}.0").stat().st_size)
         assert (shared.out is None) == (rank == EVALUATOR)
     assert 2 * sizes[0] == sizes[1]
+
+
+@pytest.mark.parametrize("every", [2.0, "64 samples"])
+def test_the_last_center_of_an_evaluator_leaves_another_alone_if_it_comes_unasked(every: float | str, tmp_path: Path) -> None:
+    """By samples it comes when it is asked for."""
+    spec, layout = job({"name": "sync"}, evaluate={"every": every}), Layout.of(torch.empty(5000), None, 1)
+    pipe = ResponsePipe(tmp_path, EVALUATOR, 0)
+    vectors = Shared.make(tmp_path, EVALUATOR, 0, layout, count_centers(spec, EVALUATOR))
+    local = LocalServers(frozenset({0}), vectors, pipe)
+    receiver = CenterReceiver(layout, RAW, local, cast(RemoteServers, None), len(vectors.centers))
+    workers = LocalWorkers(tmp_path, 0, spec, None)
+    workers.add_incarnation((EVALUATOR, 0), "")
+    evaluator = workers.get((EVALUATOR, 0))
+    assert evaluator is not None
+
+    def receive(seq: int, outcome: Outcome) -> torch.Tensor:
+        payload = Payload(torch.full((5000,), 1.0 + seq))
+        response = Response(EVALUATOR, 0, seq, outcome, 1, 64, 2, brings="center", payload=payload)
+        evaluator.put_center(layout, payload.x, response)
+        return receiver.receive([ResponseMessage(1, response, SHARED, Part(0, 0))]).x
+
+    asked, last = receive(1, "ok"), receive(0, "over")
+    assert (last == 1.0).all()
+    assert (asked == (2.0 if every == 2.0 else 1.0)).all()
 
 
 def test_a_model_of_tables_alone_has_empty_vectors(tmp_path: Path) -> None:
