@@ -114,7 +114,8 @@ class GroupModel:
             return
         device = self._devices[self.mesh.number_of(place)]
         with blaming("model()"):
-            check_fork()
+            if device.type == "cuda":
+                check_fork()
             randomness.use(device, seed)
             if device.type == "cuda":
                 limit_gpu_memory(self._gpu_share, device.index)
@@ -129,7 +130,7 @@ def check_fork() -> None:
     """Raises: InvalidWorkload: CUDA was in use before the fork."""
     if torch.cuda._is_in_bad_fork():
         raise InvalidWorkload(
-            "roles.worker.group: the workload used a GPU before the worker had forked its processes, which cannot use one then; "
+            "roles.worker.group: the workload used CUDA before the worker had forked its processes, which cannot use a GPU then; "
             "let its module, dataset() and model() make tensors on the CPU: each process moves the model to its GPU"
         )
 

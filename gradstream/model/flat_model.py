@@ -16,6 +16,7 @@ from gradstream.model.buffers import ModelBuffers, plain_name
 from gradstream.model.computing.device_copy import DeviceCopy
 from gradstream.model.moving import move_parameter
 from gradstream.model.tables import has_tables
+from gradstream.optim.own_pages import own_empty
 from gradstream.optim.parameters import ParameterShape
 
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
@@ -45,7 +46,7 @@ class FlatModel:
         dtype, size = trained_dtype(model), sum(p.numel() for p in self.trained)
         self.parameters = parameter_shapes(model)
         made = make_theta(size, dtype) if make_theta else None
-        self.theta: Tensor = beside.theta if beside else torch.empty(size, dtype=dtype, device=device) if made is None else made
+        self.theta: Tensor = beside.theta if beside else own_empty(size, dtype, device) if made is None else made
         self.gradient = torch.empty_like(self.theta)
         self.is_inherited = made is not None
         """Theta is a vector of `make_theta`."""

@@ -11,6 +11,7 @@ import mmap
 import torch
 from torch import Tensor
 
+_CPU = torch.device("cpu")
 _LARGE = 1 << 20
 """Bytes from which on a vector has pages of its own."""
 
@@ -26,11 +27,17 @@ def own_memory(nbytes: int) -> memoryview:
     return memoryview(memory)
 
 
+def own_empty(size: int, dtype: torch.dtype, device: torch.device = _CPU) -> Tensor:
+    """Return a vector in such memory, with any values; on another device than the CPU, a plain one."""
+    nbytes = size * dtype.itemsize
+    if device.type != "cpu" or nbytes < _LARGE:
+        return torch.empty(size, dtype=dtype, device=device)
+    return torch.frombuffer(own_memory(nbytes), dtype=dtype)
+
+
 def own_empty_like(x: Tensor) -> Tensor:
-    """Return a vector like `x` in such memory, with any values; on another device than the CPU, a plain one."""
-    if x.device.type != "cpu" or x.nbytes < _LARGE:
-        return torch.empty_like(x)
-    return torch.frombuffer(own_memory(x.nbytes), dtype=x.dtype).view(x.shape)
+    """Return a tensor like `x` in such memory, with any values."""
+    return own_empty(x.numel(), x.dtype, x.device).view(x.shape)
 
 
 def own_copy(x: Tensor) -> Tensor:

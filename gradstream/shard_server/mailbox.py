@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import torch
 from msgspec.structs import replace
 from redis import Redis
 from torch import Tensor
@@ -15,7 +14,7 @@ from gradstream.center.entries import EVALUATOR, Payload, Response
 from gradstream.codecs.base import Codec
 from gradstream.codecs.coding import Decoding
 from gradstream.codecs.raw import RAW
-from gradstream.optim.own_pages import own_copy, own_empty_like
+from gradstream.optim.own_pages import own_copy, own_empty
 from gradstream.process.order import ProcessOrder
 from gradstream.shard_server.incarnation_rows import IncarnationRows
 from gradstream.shard_server.local import LocalWorkers
@@ -85,7 +84,7 @@ class Mailbox:
         if not seq or not self._codec.lossy or self.layout is None or len(memory) != self.layout.coded(self._codec, self._shard):
             return None
         mine = self.layout.slices[self._shard]
-        out = own_empty_like(torch.empty(mine.stop - mine.start, dtype=self.layout.torch_dtype))
+        out = own_empty(mine.stop - mine.start, self.layout.torch_dtype)
         return self.layout.decoding(self._codec, memory, self._shard, out)
 
     def destination(self, response: Response) -> Tensor | None:
