@@ -40,6 +40,10 @@ SHAPES: dict[str, dict[str, Any]] = {
 }
 
 
+def _shapes(*shapes: str, long: Sequence[str]) -> list[Any]:
+    return [*shapes, *(pytest.param(shape, marks=pytest.mark.long) for shape in long)]
+
+
 @pytest.mark.more
 @pytest.mark.timeout(300)
 def test_random_kills(lab: Lab, tmp_path: Path) -> None:
@@ -56,7 +60,7 @@ def test_random_kills(lab: Lab, tmp_path: Path) -> None:
 
 @pytest.mark.more
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("shape", ["no servers", "no servers, over gloo", "groups without servers", "fsdp"])
+@pytest.mark.parametrize("shape", _shapes("no servers, over gloo", "fsdp", long=("no servers", "groups without servers")))
 def test_random_kills_while_the_others_continue(shape: str, lab: Lab, tmp_path: Path) -> None:
     """Which rounds the survivors make depends on the moment of each death, so no bits are compared."""
     fields = {**BSP, **OFTEN, "on_worker_loss": "continue", "args": slow_until(tmp_path / "go"), "roles": _roles(shape)}
@@ -73,7 +77,10 @@ def test_random_kills_while_the_others_continue(shape: str, lab: Lab, tmp_path: 
 
 @pytest.mark.more
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(
+    "shape",
+    _shapes("fsdp", "no servers, over gloo", "groups without servers", long=("replicate", "stages", "no servers")),
+)
 def test_random_kills_of_each_shape(shape: str, lab: Lab, tmp_path: Path) -> None:
     entrypoint, accumulate = ("deep:Deep", 2) if shape == "stages" else ("steady:Steady", 1)
     fields = {**BSP, "roles": _roles(shape), "accumulate": accumulate}
