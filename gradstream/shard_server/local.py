@@ -15,7 +15,7 @@ from gradstream.wire.gpu.share import DeviceMemoryError
 from gradstream.wire.gpu.vectors import DeviceVectors
 from gradstream.wire.transport.layout import Layout
 from gradstream.wire.transport.pipe import ResponsePipeWriter
-from gradstream.wire.transport.shm import Shared, count_centers, device_vectors_file, is_last
+from gradstream.wire.transport.shm import Shared, count_centers, device_vectors_file, is_last_center
 
 log = logging.getLogger(__name__)
 
@@ -75,7 +75,7 @@ class LocalWorker:
         """Put the shard's part of the center that the response brings into shared memory. `x`: see `Shared.put_center`. Raises:
         PlaneLost."""
         assert response.payload is not None, "the response brings a center"
-        into = self._centers - 1 if is_last(response) else self.into
+        into = self._centers - 1 if is_last_center(response) else self.into
         self.vectors(layout).put_center(into, self._shard, x, response.payload.buffers)
 
     def _offer(self, layout: Layout) -> None:

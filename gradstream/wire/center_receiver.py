@@ -12,7 +12,7 @@ from gradstream.wire.transport.layout import Layout, reused
 from gradstream.wire.transport.local import LocalServers
 from gradstream.wire.transport.messages import ON_DEVICE, SHARED, ResponseMessage
 from gradstream.wire.transport.remote import RemoteServers
-from gradstream.wire.transport.shm import is_last
+from gradstream.wire.transport.shm import is_last_center
 
 
 class UnreadableCenter(Exception):
@@ -23,11 +23,12 @@ class CenterReceiver:
     def __init__(
         self, layout: Layout, codec: Codec, local: LocalServers, remote: RemoteServers, centers: int, into: Tensor | None = None
     ) -> None:
-        """`centers`: see `count_centers`. `into`: where they arrive if they do not come through shared memory; None: in vectors
-        that are made here."""
+        """`centers`: see `count_centers`. `into`: the first of them if they do not come through shared memory; None: a vector
+        that is made here, as the others are."""
         self._layout, self._codec, self._local, self._remote = layout, codec, local, remote
-        made = (layout.vector() for _ in range(centers)) if into is None else (into,)
-        self.buffers = local.vectors.centers if local.vectors else list(made)
+        given = [] if into is None else [into]
+        made = (layout.vector() for _ in range(centers - len(given)))
+        self.buffers = local.vectors.centers if local.vectors else [*given, *made]
         """The vectors that centers arrive in, in turn, each of shape (size,)."""
         self.on_device: list[Tensor] = []
         """The same for centers that lie in `DeviceVectors`; empty: there are none."""
@@ -50,7 +51,7 @@ class CenterReceiver:
     def receive(self, messages: list[ResponseMessage]) -> Payload:
         """Return the center that the messages of all shards bring. Raises: UnreadableCenter."""
         seq, buffers = messages[0].response.seq, None
-        index = len(self.buffers) - 1 if is_last(messages[0].response) else self._expected.pop(seq, self._newest)
+        index = len(self.buffers) - 1 if is_last_center(messages[0].response) else self._expected.pop(seq, self._newest)
         on_device = messages[0].where == ON_DEVICE
         center = self.on_device[index] if on_device else self.buffers[index]
         try:

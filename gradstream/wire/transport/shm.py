@@ -133,7 +133,7 @@ def count_centers(spec: JobSpec, rank: int) -> int:
     return 1 + (spec.evaluate.cadence.by_time if rank == EVALUATOR else spec.pipeline)
 
 
-def is_last(response: Response) -> bool:
+def is_last_center(response: Response) -> bool:
     """Return whether an evaluator gets its last center, which belongs into the last of its centers."""
     return response.rank == EVALUATOR and response.outcome == "over"
 

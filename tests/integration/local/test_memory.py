@@ -62,7 +62,7 @@ class Peaks:
     def __init__(self) -> None:
         self.by_name: dict[str, int] = {}
         self.of_server = 0
-        """Of the server alone: without what it shares with others, and what it had at first."""
+        """The server's own memory: without what it shares with others, and what it had at first."""
         self._at_first: int | None = None
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)

@@ -152,6 +152,16 @@ def test_the_last_center_of_an_evaluator_leaves_another_alone_if_it_comes_unaske
     assert (asked == (2.0 if every == 2.0 else 1.0)).all()
 
 
+@pytest.mark.parametrize(("every", "centers"), [(2.0, 2), ("64 samples", 1)])
+def test_the_last_center_leaves_the_model_alone_through_redis_too(every: float | str, centers: int) -> None:
+    """It may be received in the middle of an evaluation, which waits for rows of embeddings."""
+    spec, theta = job({"name": "sync"}, evaluate={"every": every}), torch.ones(5000)
+    layout, remote = Layout.of(theta, None, 1), cast(RemoteServers, None)
+    receiver = CenterReceiver(layout, RAW, LocalServers(), remote, count_centers(spec, EVALUATOR), into=theta)
+    assert receiver.buffers[0] is theta
+    assert len({buffer.data_ptr() for buffer in receiver.buffers}) == centers
+
+
 def test_a_model_of_tables_alone_has_empty_vectors(tmp_path: Path) -> None:
     layout = Layout.of(torch.empty(0), None, 1)
     for rank, sends in ((EVALUATOR, False), (0, True)):
