@@ -17,7 +17,7 @@ from gradstream.center.entries import Buffers, Payload
 from gradstream.center.parameters.center import Center
 from gradstream.center.tables.half import decode_rows
 from gradstream.center.tables.payload import LOAN, FoundRows, RowKeys, of_kind
-from gradstream.optim.own_pages import own_copy
+from gradstream.own_pages import own_copy
 from gradstream.spec.cadence import HOLD_AT, MAX_KEPT
 
 

@@ -15,7 +15,7 @@ from torch import Tensor
 from gradstream.center.entries import Push
 from gradstream.center.members import Members
 from gradstream.gate import Gate
-from gradstream.optim.own_pages import own_copy
+from gradstream.own_pages import own_copy
 
 Pending = dict[int, tuple[Push, Tensor]]
 

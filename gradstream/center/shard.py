@@ -52,8 +52,8 @@ from gradstream.center.responses import Held, Responses
 from gradstream.center.tables.payload import RowKeys, of_kind
 from gradstream.center.waiting import WaitingRanks
 from gradstream.center.watchers import Watchers
-from gradstream.optim.own_pages import own_copy
 from gradstream.optim.parameters import ParameterShape
+from gradstream.own_pages import own_copy
 from gradstream.spec import JobSpec
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from gradstream.model.buffers import ModelBuffers, plain_name
 from gradstream.model.computing.device_copy import DeviceCopy
 from gradstream.model.moving import move_parameter
 from gradstream.model.tables import has_tables
-from gradstream.optim.own_pages import own_empty
 from gradstream.optim.parameters import ParameterShape
+from gradstream.own_pages import own_empty
 
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 """That a center may have."""

@@ -9,9 +9,9 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
-from gradstream.optim.own_pages import own_copy
 from gradstream.optim.parameters import ParameterShape
 from gradstream.optim.spec import Optimizer
+from gradstream.own_pages import own_copy
 
 _WHOLE = "theta"
 PART = 1 << 20

@@ -14,7 +14,7 @@ from gradstream.center.entries import EVALUATOR, Payload, Response
 from gradstream.codecs.base import Codec
 from gradstream.codecs.coding import Decoding
 from gradstream.codecs.raw import RAW
-from gradstream.optim.own_pages import own_copy, own_empty
+from gradstream.own_pages import own_copy, own_empty
 from gradstream.process.order import ProcessOrder
 from gradstream.shard_server.incarnation_rows import IncarnationRows
 from gradstream.shard_server.local import LocalWorkers

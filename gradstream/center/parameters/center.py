@@ -15,9 +15,9 @@ from gradstream.center.parameters.slices import ALIGN
 from gradstream.center.parameters.updates import FindMean, PushUpdates
 from gradstream.center.tables.payload import RowKeys
 from gradstream.optim.flat import FlatOptimizer
-from gradstream.optim.own_pages import own_copy, own_empty_like
 from gradstream.optim.parameters import ParameterShape
 from gradstream.optim.schedule import Constant, Schedule
+from gradstream.own_pages import own_copy, own_empty_like
 from gradstream.spec import JobSpec
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from gradstream.center.entries import NOT_FINITE, Push
 from gradstream.center.parameters.center import Center
-from gradstream.optim.own_pages import own_empty_like
+from gradstream.own_pages import own_empty_like
 from gradstream.spec import JobSpec
 
 EVERY = 32

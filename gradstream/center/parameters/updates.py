@@ -10,7 +10,7 @@ from torch import Tensor
 
 from gradstream.center.entries import Push
 from gradstream.center.tables.payload import RowGradients
-from gradstream.optim.own_pages import own_copy, own_empty_like
+from gradstream.own_pages import own_copy, own_empty_like
 
 
 @dataclass(slots=True)

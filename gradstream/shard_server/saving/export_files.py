@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradstream.center.entries import LAST_EXPORT
 from gradstream.center.parameters.center import Center
-from gradstream.optim.own_pages import own_copy
+from gradstream.own_pages import own_copy
 from gradstream.process.order import ProcessOrder
 from gradstream.process.saving.checkpoint_names import shard_part
 from gradstream.process.saving.content import Content, TextContent, sha256_of

@@ -13,7 +13,7 @@ from typing import TypeVar
 from torch import Tensor
 
 from gradstream.codecs.coding import Decoding
-from gradstream.optim.own_pages import own_memory
+from gradstream.own_pages import own_memory
 from gradstream.wire.redis import ids
 from gradstream.wire.redis.bulk import BulkConnection, Fields
 from gradstream.wire.redis.client import BLOCK

@@ -6,7 +6,7 @@ import psutil
 import pytest
 import torch
 
-from gradstream.optim.own_pages import own_copy, own_empty_like, own_memory
+from gradstream.own_pages import own_copy, own_empty_like, own_memory
 
 
 @pytest.mark.parametrize("size", [0, 3, 1 << 20])
