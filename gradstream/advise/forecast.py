@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from gradstream.advise.group.activations import activations, evaluation_activations, stage_parameters
+from gradstream.advise.group.activations import activations, evaluation_activations, filled_parameters
 from gradstream.advise.group.memory import gradient_memory
 from gradstream.advise.limits import alternating
 from gradstream.advise.server_memory import kept_by, responses, server_vectors
@@ -184,14 +184,16 @@ def worker_on_gpu(spec: JobSpec, size: Size) -> Split:
 
 
 def _group_on_gpus(spec: JobSpec, size: Size, vector: int) -> Split:
-    """Each process has a copy of the parameters that it computes with, and their gradients. Theta, the sums of gradients and the
-    optimizer are in the memory of the host (docs/adr/0153). The caller adds the optimizer and vectors on their way."""
+    """Each process has a copy of the parameters that it computes with, and their gradients; with fsdp, of two blocks at a time
+    (docs/adr/0164). Theta, the sums of gradients and the optimizer are in the memory of the host (docs/adr/0153). The caller adds
+    the optimizer and vectors on their way."""
     group = spec.roles.worker.group
     here = group.on_one_machine
     gradients = gradient_memory(here, size, spec.accumulate)
     gathers = here.peers == here.replicate  # into one vector, on the GPU and on the host of the lead
-    theta = stage_parameters(size, group.stages)  # whole also where `tensor` splits it
-    gpu = (theta + gradients.each + gathers) * vector + gradients.computed * _narrow(spec, vector)
+    theta = filled_parameters(spec, size)
+    kept = min(theta, gradients.computed) if spec.recompute == "blocks" else gradients.computed  # else until backward is over
+    gpu = (theta + gradients.each + gathers) * vector + kept * _narrow(spec, vector)
     waiting = here.peers * gradients.each if group.fsdp > 1 and group.tensor == 1 else 0.0  # buckets in pinned memory
     host = 1 + gradients.shared + waiting + gathers
     machine = _nbytes(host * vector) if group.machines > 1 else 0

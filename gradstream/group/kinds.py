@@ -11,7 +11,7 @@ from tempfile import mkdtemp
 from typing import NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from gradstream.errors import InvalidWorkload
 from gradstream.group.devices.replicate_sum import ReplicateSum
@@ -72,7 +72,7 @@ class GroupModel:
 
         Raises: UserError, InvalidWorkload: a group cannot train this model."""
         assert len(devices) in (0, len(mesh.places())), "an order names a GPU for each process"
-        self.flat, self.mesh, self.first_replicate = flat, mesh, first_replicate
+        self.flat, self.mesh, self.first_replicate, self._code = flat, mesh, first_replicate, code
         self._devices, self._gpu_share, self._adds_on_devices = devices, gpu_share, adds_on_devices
         self._meeting: Path | None = None
         """A folder in which processes find each other that add up on their devices."""
@@ -119,11 +119,19 @@ class GroupModel:
             randomness.use(device, seed)
             if device.type == "cuda":
                 limit_gpu_memory(self._gpu_share, device.index)
-            self.flat.compute_on(device, parameters_elsewhere(self.flat.model, self._of_stages, place.stage))
+            elsewhere = parameters_elsewhere(self.flat.model, self._of_stages, place.stage)
+            self.flat.compute_on(device, elsewhere, self._freed_blocks(place))
             self.to_host = ToHost(device)
         if device.type == "cuda":
             for vector in (self.memory.theta, self.memory.sums[place.replicate], *slots):
                 RegisteredMemory(vector)  # until the process ends
+
+    def _freed_blocks(self, place: PeerPlace) -> list[list[nn.Module]]:
+        """Return the blocks that have memory on the device only while they compute, for each member of the model. `tensor` splits
+        parameters where they lie."""
+        if self.mesh.fsdp == 1 or self.mesh.tensor > 1:
+            return []
+        return [self._of_stages[place.stage]] if self.mesh.stages > 1 else self._code.separate_blocks(self.flat.model)
 
 
 def check_fork() -> None:

@@ -58,7 +58,10 @@ class ProcessStep:
         backward: Callable[[Tensor], None],
     ) -> float:
         """As `ensemble.train_step`. Raises: what `loss` does; InvalidWorkload: the group cannot compute this model."""
-        return self._compute(model, [part._replace(batch=self._here(part.batch)) for part in batch], loss, backward)
+        try:
+            return self._compute(model, [part._replace(batch=self._here(part.batch)) for part in batch], loss, backward)
+        finally:
+            self._flat.free_blocks()
 
     def _here(self, examples: Any) -> Any:
         """Return examples on the device of this process."""

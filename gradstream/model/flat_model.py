@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import reduce
 
@@ -85,10 +85,12 @@ class FlatModel:
         for p, view in zip(self._inside, inside, strict=True):
             p.data = view
 
-    def compute_on(self, device: torch.device, elsewhere: Collection[nn.Parameter] = ()) -> None:
+    def compute_on(
+        self, device: torch.device, elsewhere: Collection[nn.Parameter] = (), blocks: Sequence[Sequence[nn.Module]] = ()
+    ) -> None:
         """Compute on this device from now on, with a copy of the parameters there. Theta, and the vector for gradients, stay.
-        `elsewhere`: parameters of blocks that other processes compute; see `DeviceCopy`."""
-        self._copy = DeviceCopy(self.model, self.theta, device, elsewhere)
+        `elsewhere`: parameters of blocks that other processes compute. `blocks`: see `DeviceCopy`."""
+        self._copy = DeviceCopy(self.model, self.theta, device, elsewhere, blocks)
 
     @property
     def computes_on(self) -> torch.device:
@@ -103,6 +105,15 @@ class FlatModel:
     def shown(self) -> AbstractContextManager[None]:
         """Inside, all parameters have the values of theta, and can be read."""
         return self._copy.shown() if self._copy else nullcontext()
+
+    def free_blocks(self) -> None:
+        """Free what has memory on the device only while it computes."""
+        if self._copy:
+            self._copy.free_blocks()
+
+    def watching(self) -> AbstractContextManager[None]:
+        """Inside, a loss is computed; see `DeviceCopy`."""
+        return self._copy.watching() if self._copy else nullcontext()
 
     def filled(self, module: nn.Module) -> AbstractContextManager[None]:
         """Inside, this module can compute, also if it is a block of other processes."""

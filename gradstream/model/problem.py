@@ -127,7 +127,7 @@ class ModelProblem:
     def _loss(self, model: nn.Module, batch: Any) -> Tensor:
         if self._rows and self._rows.wants_clicks and (clicks := self._code.clicks):
             self._rows.use_clicks(clicks(batch))
-        with recording(self._observed):
+        with recording(self._observed), self._flat.watching():
             return self._code.loss(model, batch)
 
     @property

@@ -130,6 +130,13 @@ class UserCode:
             check_blocks(blocks, model)
             return list(blocks)
 
+    def separate_blocks(self, model: nn.Module) -> list[list[nn.Module]]:
+        """Return the blocks of each member of the model; empty if it has none, or if torch compiles it."""
+        try:
+            return [] if self._spec.compile else [self.blocks(member) for member in ensemble.members(model)]
+        except UserError:
+            return []
+
     def tensor_plan(self) -> Mapping[str, str] | None:
         """Return the modules that the workload lets `tensor` of a group split. Raises: UserError."""
         with blaming("tensor_plan()"):

@@ -5,6 +5,7 @@ CUDA survives no fork, and this process has asked for it. So a process that has 
 from __future__ import annotations
 
 import multiprocessing
+from collections.abc import Callable
 from contextlib import closing
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
@@ -51,25 +52,32 @@ def compute(spec: JobSpec, alone: JobSpec, steps: int, answer: Connection) -> No
 
 
 def computed(spec: JobSpec, alone: JobSpec, steps: int = 3) -> Found:
+    found, expected, states = called(compute, spec, alone, steps)
+    return Found([torch.from_numpy(g) for g in found], [torch.from_numpy(g) for g in expected], states)
+
+
+def called(function: Callable[..., None], *args: Any) -> Any:
+    """Return what this function sends when a process of its own calls it."""
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe()
-    process = context.Process(target=compute, args=(spec, alone, steps, there))
+    process = context.Process(target=function, args=(*args, there))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTORCH_NVML_BASED_CUDA_CHECK", "1")  # it imports this file, which looks for a GPU
         process.start()
     there.close()
     try:
         assert here.poll(LONG), "the group does not answer"
-        found, expected, states = here.recv()
+        return here.recv()
     finally:
         process.join(LONG)
-    return Found([torch.from_numpy(g) for g in found], [torch.from_numpy(g) for g in expected], states)
 
 
 EXACT: dict[str, tuple[dict[str, int], dict[str, Any]]] = {
     "replicate": ({"replicate": 2}, {"doing": "rectified"}),
     "fsdp": ({"fsdp": 2}, {"doing": "rectified"}),
     "fsdp 3": ({"fsdp": 3}, {}),
+    "fsdp, many blocks": ({"fsdp": 2}, {"doing": "wide"}),
+    "fsdp, batch norm": ({"fsdp": 2}, {"doing": "images"}),
     "stages": ({"stages": 3}, {"doing": "rectified"}),
     "stages, batch norm": ({"stages": 2}, {"doing": "images"}),
     "stages, fsdp": ({"stages": 2, "fsdp": 2}, {"doing": "images"}),
@@ -97,6 +105,29 @@ def test_two_replicates_add_up_on_their_gpus_with_the_bits_of_parts(accumulate: 
         if accumulate == 1:
             assert torch.equal(one, other)
         torch.testing.assert_close(one, other, rtol=1e-6, atol=1e-6)
+
+
+def look_at_memory(spec: JobSpec, answer: Connection) -> None:
+    with closing(make_group(spec, 0, device=torch.device("cuda:0"))) as group:
+        for position in range(2):
+            group.gradient(position)
+        peaks = [group.gpu_memory, *(use.gpu_memory for use in group.take_peer_uses())]
+        answer.send((group.theta.nbytes, peaks))
+
+
+@pytest.mark.parametrize(("accumulate", "recompute"), [(1, "none"), (2, "none"), (1, "blocks")])
+def test_with_fsdp_a_gpu_has_less_than_the_model(accumulate: int, recompute: str) -> None:
+    """The model has ten blocks of 4 MB: two of them are there, and the gradients of a few buckets. A copy of it with its gradients
+    takes twice the model."""
+    by_blocks, whole = (
+        chain(SYNC, 1, accumulate, {"doing": "wide"}, roles=roles(group), recompute=recompute)
+        for group in ({"fsdp": 2}, {"replicate": 2})
+    )
+    model, peaks = called(look_at_memory, by_blocks)
+    assert len(peaks) == 2
+    assert 0 < max(peaks) < 0.8 * model
+    _, peaks = called(look_at_memory, whole)
+    assert min(peaks) > 1.8 * model
 
 
 NEAR: dict[str, tuple[dict[str, int], dict[str, Any]]] = {

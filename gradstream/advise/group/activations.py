@@ -22,6 +22,8 @@ from gradstream.spec import JobSpec
 
 _EVALUATED = 4
 """Factor on a block while it is evaluated, for tensors on their way and holes; measured in docs/adr/0163."""
+_FILLED_BLOCKS = 2
+"""With fsdp on GPUs: the one that computes, and the next one."""
 
 
 def activations(spec: JobSpec, size: Size) -> int | None:
@@ -74,6 +76,22 @@ def stage_parameters(size: Size, stages: int) -> float:
     """Return the share of the parameters that the largest stage computes with: those of its blocks, and all outside of blocks."""
     if stages == 1:
         return 1.0
-    blocks = sum(size.blocks) if isinstance(size, MeasuredSize) and size.blocks else size.parameters
-    outside = max(0.0, 1 - blocks / size.parameters)
+    outside = _outside_of_blocks(size)
     return outside + (1 - outside) * stage_share(size, stages)
+
+
+def filled_parameters(spec: JobSpec, size: Size) -> float:
+    """Return the share of the parameters that a process of a group has on its GPU at most. With fsdp, two blocks have memory at a
+    time; but all, where no block is known, or torch compiles the model. `tensor` leaves parameters whole there."""
+    group = spec.roles.worker.group
+    whole = stage_parameters(size, group.stages)
+    blocks = size.blocks if isinstance(size, MeasuredSize) and size.blocks else ()
+    if group.fsdp == 1 or group.tensor > 1 or spec.compile or not blocks:
+        return whole
+    return min(whole, _outside_of_blocks(size) + _FILLED_BLOCKS * max(blocks) / size.parameters)
+
+
+def _outside_of_blocks(size: Size) -> float:
+    """Return the share of the parameters that stand outside of all blocks; 0, where no block is known."""
+    blocks = sum(size.blocks) if isinstance(size, MeasuredSize) and size.blocks else size.parameters
+    return max(0.0, 1 - blocks / size.parameters)

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from gradstream.advise.forecast import memory, rhythm, shard_on_gpu, staleness, traffic, worker_on_gpu
+from gradstream.advise.group.activations import filled_parameters
 from gradstream.advise.outlook import Machines, outlook
 from gradstream.api.plan import MeasuredSize, Memory, Size
 from gradstream.codecs import CODECS
@@ -279,6 +280,39 @@ def test_a_stage_has_what_stands_outside_of_the_blocks_and_its_own_blocks() -> N
     parameters = 400 + 500
     assert worker_on_gpu(spec, size).gpu == 4 * (2 * parameters + 8), "and their gradients, with holes"
     assert worker_on_gpu(spec, Size(parameters=1000)).gpu == pytest.approx(4 * (2 * 500 + 500), abs=1), "half each, if not known"
+
+
+OUTSIDE, BLOCK = 400, 100
+
+
+@pytest.mark.parametrize(
+    ("group", "more", "filled"),
+    [
+        ({"fsdp": 4}, {}, OUTSIDE + 2 * BLOCK),
+        ({"fsdp": 2, "replicate": 2}, {}, OUTSIDE + 2 * BLOCK),
+        ({"fsdp": 2, "stages": 2}, {"accumulate": 2}, OUTSIDE + 2 * BLOCK),
+        ({"fsdp": 2, "stages": 6}, {"accumulate": 6}, OUTSIDE + BLOCK),
+        ({"fsdp": 2, "tensor": 2}, {}, 1000),
+        ({"fsdp": 4}, {"compile": True}, 1000),
+        ({"replicate": 4}, {}, 1000),
+    ],
+    ids=str,
+)
+def test_with_fsdp_two_blocks_have_memory_on_a_gpu(group: dict[str, int], more: dict[str, Any], filled: int) -> None:
+    size = MeasuredSize(parameters=1000, largest_parameter=1, blocks=(BLOCK,) * 6)
+    spec = job({"name": "sync"}, roles={"worker": {"count": 1, "device": "cuda", "group": group}}, **more)
+    assert filled_parameters(spec, size) == pytest.approx(filled / 1000)
+    assert filled_parameters(spec, Size(parameters=1000)) == pytest.approx(1 / group.get("stages", 1)), "not known"
+
+
+def test_recompute_frees_the_narrow_copies_of_blocks() -> None:
+    size = MeasuredSize(parameters=1000, largest_parameter=1, blocks=(BLOCK,) * 6)
+    roles = {"worker": {"count": 1, "device": "cuda", "group": {"fsdp": 4}}}
+    plain, narrow, both = (
+        worker_on_gpu(job({"name": "sync"}, roles=roles, **more), size).gpu
+        for more in ({}, {"precision": "bf16"}, {"precision": "bf16", "recompute": "blocks"})
+    )
+    assert (narrow - plain, both - plain) == (2 * 1000, 2 * (OUTSIDE + 2 * BLOCK))
 
 
 @pytest.mark.parametrize(

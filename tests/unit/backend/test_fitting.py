@@ -102,21 +102,22 @@ CASES: dict[str, tuple[Machines, JobSpec, Size, list[str]]] = {
     ),
     "optimizer on a GPU": (Machines(500, (16, 16)), job(1, "cuda"), keeping(0.01), [ON_4 + "{fsdp: 2}}}"]),
     "optimizer on a GPU, size alone": (Machines(500, (15,) * 4), job(1, "cuda"), Size(parameters=GB), [ON_4 + "{fsdp: 2}}}"]),
-    "parameters on a GPU": (
-        Machines(500, (3,) * 4),
+    "parameters on a GPU": (Machines(500, (3,) * 4), job(1, "cuda"), keeping(0.01), [ON_4 + "{fsdp: 2}}}"]),
+    "parameters and activations": (
+        Machines(500, (3,) * 8),
         job(1, "cuda"),
-        keeping(0.01),
-        [ON_4 + "{fsdp: 2, stages: 2}}}", "accumulate: 8"],
+        keeping(1),
+        [ON_4 + "{fsdp: 2}}}", "accumulate: 8"],
     ),
-    "more parameters": (Machines(500, (3,) * 8), job(1, "cuda"), keeping(1), [ON_4 + "{fsdp: 2, stages: 4}}}", "accumulate: 16"]),
-    "device is auto": (
-        Machines(500, (3,) * 4),
-        job(1, "auto"),
-        keeping(0.01),
-        ["roles: {worker: {group: {fsdp: 2, stages: 2}}}", "accumulate: 8"],
+    "large blocks": (
+        Machines(500, (1.5,) * 8),
+        job(1, "cuda"),
+        keeping(0.01, DEEP.model_copy(update={"blocks": (24 * 10**7,) * 4})),
+        [ON_4 + "{fsdp: 2, stages: 4}}}", "accumulate: 16"],
     ),
+    "device is auto": (Machines(500, (3,) * 4), job(1, "auto"), keeping(0.01), ["roles: {worker: {group: {fsdp: 2}}}"]),
     "outside of blocks": (
-        Machines(500, (4,) * 4),
+        Machines(500, (3,) * 4),
         job(1, "cuda"),
         WIDE,
         ["roles: {worker: {device: cpu}}"],

@@ -118,13 +118,15 @@ class Scripts(Workload):
             return Skips()
         if self.doing == "within":
             return nn.Sequential(nn.Flatten(), Within(), Within(), nn.Linear(64, 3))
+        if self.doing == "wide":
+            return nn.Sequential(nn.Flatten(), nn.Linear(64, 1024), *[nn.Linear(1024, 1024) for _ in range(10)], nn.Linear(1024, 3))
         if self.doing == "rectified":
             return nn.Sequential(nn.Flatten(), nn.Linear(64, 64), nn.ReLU(inplace=True), nn.Linear(64, 3))
         return Chain(self.blocks_, self.doing)
 
     def dataset(self, split: Split) -> TensorDataset:
         generator = torch.Generator().manual_seed(1)
-        if self.doing in ("images", "rectified", "skips", "within"):
+        if self.doing in ("images", "rectified", "skips", "wide", "within"):
             return TensorDataset(torch.randn(EXAMPLES, 1, 8, 8, generator=generator), torch.arange(EXAMPLES) % 3)
         x = torch.randint(WORDS, (EXAMPLES, 5), generator=generator)
         return TensorDataset(x, (x + 1) % WORDS)

@@ -39,6 +39,9 @@ JOBS: dict[str, JobSpec] = {
     "replicate, compiled": replicated(2, SYNC, "within"),
     "fsdp, several dtypes": replicated({"fsdp": 2}, SYNC, "mixed"),
     "fsdp": chain(ADAG, 1, 1, {"doing": "images"}, roles=roles_of({"fsdp": 3}), optimizer={"name": "adam"}),
+    "fsdp, blocks": chain(SYNC, 1, 2, roles=roles_of({"fsdp": 2}), precision="bf16"),
+    "fsdp, recompute": chain(ADAG, 1, 1, roles=roles_of({"fsdp": 3}), recompute="blocks"),
+    "fsdp, members": chain(SYNC, 1, 1, {"doing": "skips"}, roles=roles_of({"fsdp": 2}), members=2),
     "stages": chain(SYNC, 2, 4),
     "stages, batch norm": chain(ADAG, 2, 3, {"doing": "images"}),
     "stages, recompute": chain(SYNC, 3, 4, recompute="blocks"),
@@ -107,8 +110,27 @@ def test_a_stage_has_memory_for_its_own_blocks_alone(group: dict[str, int], copi
         assert p.untyped_storage().nbytes() == p.element_size()
 
 
-def test_a_hook_reads_the_parameters_of_all_stages(copied: GroupProblems) -> None:
-    problem = copied(chain(SYNC, 2, 4), 0)
+@pytest.mark.parametrize(
+    ("group", "frees"), [({"fsdp": 2}, True), ({"fsdp": 2, "tensor": 2}, False), ({"replicate": 2}, False)], ids=str
+)
+def test_fsdp_frees_the_parameters_of_blocks_that_do_not_compute(group: dict[str, int], frees: bool, copied: GroupProblems) -> None:
+    problem = copied(chain(SYNC, 1, 2, roles=roles_of(group)), 0)
+    problem.gradient(0)
+    model = problem._flat.model
+    assert all(p.untyped_storage().nbytes() >= p.nbytes for p in [*model.words.parameters(), *model.norm.parameters()])
+    assert all((p.untyped_storage().nbytes() == p.element_size()) is frees for p in model.layers.parameters())
+
+
+def test_a_model_that_torch_compiles_keeps_its_parameters() -> None:
+    for more, rows in ({}, [4]), ({"compile": True}, []), ({"args": {"doing": "objects"}}, [2]):
+        spec = chain(SYNC, 1, 1, more.pop("args", {}), roles=roles_of({"fsdp": 2}), **more)
+        code = UserCode(spec)
+        assert [len(row) for row in code.separate_blocks(UserCode(chain(SYNC, 1, 1, spec.workload.args)).model())] == rows
+
+
+@pytest.mark.parametrize("group", [{"stages": 2}, {"fsdp": 2}, {"stages": 2, "fsdp": 2}], ids=str)
+def test_a_hook_reads_the_parameters_of_all_blocks(group: dict[str, int], copied: GroupProblems) -> None:
+    problem = copied(chain(SYNC, 1, 4, roles=roles_of(group)), 0)
     problem.theta.normal_()
     with problem._flat.shown():
         found = torch.cat([p.detach().reshape(-1) for p in problem._flat.trained])
@@ -120,6 +142,16 @@ def test_a_loss_over_the_blocks_of_other_stages_is_refused(copied: GroupProblems
     with pytest.raises(UserError) as raised:
         problem.gradient(0)
     assert "the stages compute a loss of" in str(raised.value.__cause__)
+
+
+@pytest.mark.parametrize(
+    ("doing", "reason"), [("penalty", "outside of its block"), ("objects", "a block gives a Given")], ids=["penalty", "objects"]
+)
+def test_a_loss_that_needs_more_than_the_block_that_computes_is_refused(doing: str, reason: str, copied: GroupProblems) -> None:
+    problem = copied(chain(SYNC, 1, 1, {"doing": doing}, roles=roles_of({"fsdp": 2})), 0)
+    with pytest.raises(UserError) as raised:
+        problem.gradient(0)
+    assert reason in str(raised.value.__cause__)
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
