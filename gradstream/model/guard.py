@@ -253,8 +253,10 @@ def _refusal(what: str) -> InvalidWorkload:
 
 def _sum_of(p: Tensor, whole: bool) -> int:
     values = p.detach()
-    if values.layout is not torch.strided or _is_hollow(values):
+    if values.layout is not torch.strided:
         return 0
+    if _is_hollow(values):
+        return p._version
     flat = values.reshape(-1)
     if not whole:
         flat = flat[:: max(1, flat.numel() // _SAMPLE)]

@@ -239,6 +239,26 @@ def test_a_hook_reads_all_parameters_and_computes_with_them() -> None:
     assert all(p.isnan().all() for p in trained.model.layers.parameters())
 
 
+def test_a_block_that_changes_its_parameter_in_place_is_refused() -> None:
+    trained = Trained("", by_blocks=True)
+    guard = ParameterGuard(trained.model)
+
+    def compute() -> None:
+        with guard.watching():
+            trained.model(torch.ones(4, 5)).sum().backward()
+            trained.flat.free_blocks()
+
+    def spoil(module: nn.Module, *_: Any) -> None:
+        with torch.no_grad():
+            module.bias.mul_(2)  # type: ignore[union-attr, operator]
+
+    trained.flat.refresh()
+    compute()
+    trained.model.layers[1].up.register_forward_hook(spoil)
+    with pytest.raises(InvalidWorkload, match=r"changed the parameter layers\.1\.up\.bias in place"):
+        compute()
+
+
 def test_parameters_of_several_blocks_stay() -> None:
     model = Net("tied")
     own = parameters_of_blocks(model, find_blocks(model))
