@@ -265,4 +265,4 @@ def _sum_of(p: Tensor, whole: bool) -> int:
 
 def _is_hollow(values: Tensor) -> bool:
     """It has no memory of its own: see `DeviceCopy`."""
-    return values.numel() > 1 and not any(values.stride())
+    return values.numel() > 0 and values.dim() > 0 and not any(values.stride())

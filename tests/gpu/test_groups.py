@@ -116,18 +116,16 @@ def look_at_memory(spec: JobSpec, answer: Connection) -> None:
 
 
 @pytest.mark.parametrize(("accumulate", "recompute"), [(1, "none"), (2, "none"), (1, "blocks")])
-def test_with_fsdp_a_gpu_has_less_than_the_model(accumulate: int, recompute: str) -> None:
-    """The model has ten blocks of 4 MB: two of them are there, and the gradients of a few buckets. A copy of it with its gradients
-    takes twice the model."""
+def test_with_fsdp_a_gpu_has_two_blocks_at_a_time(accumulate: int, recompute: str) -> None:
+    """Two of ten blocks, and gradients of a few buckets. A replicate has the model and two vectors for its gradients, so it takes
+    2.6 models more. If a whole copy of the model were there, it would be 1.8. Both have workspaces of libraries beside that."""
     by_blocks, whole = (
         chain(SYNC, 1, accumulate, {"doing": "wide"}, roles=roles(group), recompute=recompute)
         for group in ({"fsdp": 2}, {"replicate": 2})
     )
-    model, peaks = called(look_at_memory, by_blocks)
+    (model, peaks), (_, peaks_of_whole) = (called(look_at_memory, spec) for spec in (by_blocks, whole))
     assert len(peaks) == 2
-    assert 0 < max(peaks) < 0.8 * model
-    _, peaks = called(look_at_memory, whole)
-    assert min(peaks) > 1.8 * model
+    assert min(peaks_of_whole) - max(peaks) > 2.2 * model
 
 
 NEAR: dict[str, tuple[dict[str, int], dict[str, Any]]] = {

@@ -23,11 +23,12 @@ WIDTH, BLOCKS = 6, 4
 
 
 class Layer(nn.Module):
-    """Two matrices and a norm. A mini-batch goes through it as `doing` says."""
+    """Two matrices, a norm, and parameters of one element. A mini-batch goes through it as `doing` says."""
 
     def __init__(self, doing: str) -> None:
         super().__init__()
         self.up, self.down, self.norm = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(3 * WIDTH, WIDTH), nn.BatchNorm1d(WIDTH)
+        self.scale, self.factor = nn.Parameter(torch.ones(1)), nn.Parameter(torch.tensor(2.0))
         self.doing = doing
         if doing == "weight norm":
             self.up = weight_norm(self.up)
@@ -48,6 +49,7 @@ class Layer(nn.Module):
         )
 
     def _inside(self, x: Tensor) -> Tensor:
+        x = self.scale * x / self.factor
         return self.norm(self.down(self.up(x).tanh().to(self.down.weight.dtype)).to(x.dtype))  # type: ignore[no-any-return]
 
 
@@ -264,4 +266,4 @@ def test_parameters_of_several_blocks_stay() -> None:
     own = parameters_of_blocks(model, find_blocks(model))
     shared = model.layers[0].up.weight
     assert not any(p is shared for parameters in own.values() for p in parameters)
-    assert [len(parameters) for parameters in own.values()] == [5, 6, 6, 5]
+    assert [len(parameters) for parameters in own.values()] == [7, 8, 8, 7]
