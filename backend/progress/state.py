@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -110,6 +111,15 @@ def has_begun(state: dict[str, Any], attempt: int) -> bool:
 def process_summaries(state: dict[str, Any]) -> ProcessSummaries:
     """Return the process summaries, the ledger, and the best evaluations."""
     return Folded.model_validate(state).summaries
+
+
+def latest_usage(state: dict[str, Any], attempt: int) -> dict[str, Mapping[str, float]]:
+    """Return the last values that were measured of each process of this attempt, by `label.incarnation`."""
+    kept = Folded.model_validate(state)
+    if kept.attempt != attempt:
+        return {}
+    found = {**kept.summaries.processes, **kept.summaries.peers}
+    return {f"{label}.{one.incarnation}": one.last for label, one in found.items()}
 
 
 def place_of(state: dict[str, Any], label: str) -> tuple[int, int, int]:
