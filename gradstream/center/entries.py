@@ -51,7 +51,9 @@ class Buffers(NamedTuple):
     """The model's buffers: running statistics (float) and counters (integer), each as one vector."""
 
     floats: Tensor
+    """The dtype is that of `gradstream.center.parameters.buffers.float_buffer_dtype`."""
     ints: Tensor
+    """int64."""
 
 
 class Payload(NamedTuple):

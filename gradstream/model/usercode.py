@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import TracebackType
 from typing import Any, Literal
 
@@ -78,6 +78,7 @@ class UserCode:
         self.media = LoggedMedia()
         """The images, tables and others that it logs in training."""
         self._workload._scalars, self._workload._media = self.logged, self.media
+        self._is_exact = False
 
     @contextmanager
     def logging_into(self, scalars: LoggedScalars, media: LoggedMedia) -> Iterator[None]:
@@ -88,6 +89,15 @@ class UserCode:
             yield
         finally:
             workload._scalars, workload._media = before
+
+    @contextmanager
+    def exact(self) -> Iterator[None]:
+        """Inside, `loss` computes in the parameters' own dtype, whatever `precision` says."""
+        self._is_exact = True
+        try:
+            yield
+        finally:
+            self._is_exact = False
 
     def model(self) -> nn.Module:
         """Build the model, the same in every process of the job."""
@@ -126,9 +136,9 @@ class UserCode:
     def blocks(self, model: nn.Module) -> list[nn.Module]:
         """Return the blocks of the model, in the order of their calls. Raises: UserError."""
         with blaming("blocks()"):
-            blocks = self._workload.blocks(model)
+            blocks = list(self._workload.blocks(model))
             check_blocks(blocks, model)
-            return list(blocks)
+            return blocks
 
     def tensor_plan(self) -> Mapping[str, str] | None:
         """Return the modules that the workload lets `tensor` of a group split. Raises: UserError."""
@@ -157,7 +167,7 @@ class UserCode:
         return Batching(collate, bool(self._workload.drop_last))
 
     def loss(self, model: nn.Module, batch: Any) -> torch.Tensor:
-        with blaming("loss()"), narrowed(self._spec, model):
+        with blaming("loss()"), nullcontext() if self._is_exact else narrowed(self._spec, model):
             try:
                 return checked_loss(self._workload.loss(model, batch))
             except ValueError as error:

@@ -8005,7 +8005,7 @@ export interface components {
             attempt?: number | null;
             /**
              * File
-             * @description A .safetensors file in the folder of the code, in place of a job
+             * @description A .safetensors file in the folder of the code, or the index of one in parts, in place of a job
              * @example a.safetensors
              */
             file?: string | null;
