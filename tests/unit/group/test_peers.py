@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import threading
 import time
@@ -263,3 +264,14 @@ def test_a_mini_batch_that_cannot_be_split_is_refused_by_name(grouped: GroupProb
 def test_what_a_group_cannot_do_is_refused_with_a_remedy(more: dict[str, Any], remedy: str) -> None:
     with pytest.raises(ValueError, match=remedy):
         job(**more)
+
+
+@pytest.mark.parametrize("group", [{"stages": 4}, {"stages": 2, "replicate": 3}, {"stages": 8, "fsdp": 2}], ids=str)
+@pytest.mark.parametrize("batch_size", [8, 12, 200])
+def test_the_number_of_micro_batches_that_stages_are_refused_with_is_one_that_works(group: dict[str, int], batch_size: int) -> None:
+    roles = {"worker": {"group": group}}
+    with pytest.raises(ValueError, match="need as many parts of a mini-batch") as refused:
+        job(roles=roles, batch_size=batch_size)
+    found = {name: int(number) for name, number in re.findall(r"(batch_size to|accumulate:) (\d+)", str(refused.value))}
+    remedied = job(roles=roles, batch_size=found.get("batch_size to", batch_size), accumulate=found["accumulate:"])
+    assert remedied.accumulate >= group["stages"]
