@@ -93,7 +93,7 @@ export function formatMoments(seconds: number | null | undefined): string {
 export function formatBytes(bytes: number | null | undefined): string {
   if (bytes === null || bytes === undefined) return NONE
   const units = ["B", "kB", "MB", "GB", "TB"]
-  let [value, unit] = [Math.round(bytes), 0]
+  let [value, unit] = [bytes, 0]
   while (value >= 1000 && unit < units.length - 1) [value, unit] = [value / 1000, unit + 1]
   return `${formatNumber(value)} ${units[unit]}`
 }

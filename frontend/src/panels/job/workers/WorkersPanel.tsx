@@ -57,8 +57,12 @@ function columns(workers: readonly WorkerLoad[], now: number): Column<WorkerLoad
   }
   return [
     ...shown,
-    { head: "Sent/s", cell: ({ sent_per_second }) => formatBytes(sent_per_second) },
-    { head: "Received/s", cell: ({ received_per_second }) => formatBytes(received_per_second) },
+    { head: "Sent/s", cell: ({ sent_per_second }) => wholeBytes(sent_per_second) },
+    { head: "Received/s", cell: ({ received_per_second }) => wholeBytes(received_per_second) },
     { head: "Last seen", cell: ({ at }) => formatAgo(at, now), peerCell: ({ at }) => formatAgo(at, now) },
   ]
+}
+
+function wholeBytes(count: number | null): string {
+  return formatBytes(count && Math.round(count))
 }
