@@ -18,7 +18,7 @@ from typing import Any
 
 from torch import Tensor
 
-from gradstream.errors import GradstreamError
+from gradstream.errors import ProcessLost
 from gradstream.group.machines.machine_link import MachineLink, describe_break
 from gradstream.group.peer import Failed, PeerName, PeerWork, serve
 from gradstream.group.requests import Request
@@ -47,7 +47,7 @@ _ENDS_WITHIN = 5.0
 """Seconds that a peer whose pipe is closed may take to end."""
 
 
-class PeerLost(GradstreamError):
+class PeerLost(ProcessLost):
     """A process of a group has ended, and with it the whole group: its lead ends, too."""
 
 

@@ -58,7 +58,7 @@ class Peering(Workload):
                 time.sleep(1.0)  # so that the lead, which computes meanwhile, has to wait also on a busy machine
             case "lead sleeps" if not in_peer:
                 time.sleep(0.5)
-            case "dies" if in_peer:
+            case "dies" if in_peer and model.training:
                 os.kill(os.getpid(), signal.SIGKILL)
             case "observes":
                 self.observe(numbers, torch.ones(len(numbers)))
@@ -106,6 +106,20 @@ def test_a_killed_peer_ends_the_group_and_is_named(grouped: GroupProblems) -> No
 def test_a_peer_that_dies_while_it_computes_is_noticed_at_once(grouped: GroupProblems) -> None:
     with pytest.raises(PeerLost, match=r"^peer 1 of worker-0 has ended \(killed by signal 9\)"):
         grouped(job("dies"), 0).gradient(0)
+
+
+@pytest.mark.few(2)
+@pytest.mark.usefixtures("small_buckets")
+@pytest.mark.parametrize(
+    "group",
+    [{"fsdp": 2}, {"fsdp": 2, "stages": 2}, {"tensor": 2}, {"stages": 2}, {"fsdp": 2, "tensor": 2}],
+    ids=str,
+)
+def test_a_peer_that_dies_while_the_lead_is_in_user_code_is_no_error_of_it(group: dict[str, Any], grouped: GroupProblems) -> None:
+    """With fsdp, the backward of the lead's second part waits until the peer has added the part before."""
+    problem = grouped(job("dies", accumulate=2, roles={"worker": {"count": 1, "device": "cpu", "group": group}}), 0)
+    with pytest.raises(PeerLost, match=r"^peer \d of worker-0 has ended \(killed by signal 9\)"):
+        problem.gradient(0)
 
 
 @contextmanager
