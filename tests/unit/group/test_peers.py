@@ -19,6 +19,7 @@ from torch.utils.data import TensorDataset
 from gradstream import Workload
 from gradstream.errors import InvalidWorkload
 from gradstream.group import peers
+from gradstream.group.peer import wait_for_end
 from gradstream.group.peers import PeerLost
 from gradstream.group.problem import GroupProblem
 from gradstream.group.requests import LoadState, Request, TakeState
@@ -155,6 +156,31 @@ def test_a_peer_that_goes_on_in_time_gets_the_whole_request(grouped: GroupProble
         problem._others.ask(1, request)
         assert problem._others.answer(1) is None
     assert problem.gradient(0).examples == 8
+
+
+def test_a_peer_that_waits_for_its_end_waits_on_after_a_signal() -> None:
+    """User code may handle signals. The peer is a child of this test, which ends it."""
+    read, write = os.pipe()
+    peer = os.fork()
+    if peer == 0:
+        signal.signal(signal.SIGUSR1, lambda *_: os.write(write, b"handled"))
+        os.write(write, b"waiting")
+        try:
+            wait_for_end()
+        finally:
+            os.write(write, b"went on")
+            os._exit(1)
+    try:
+        assert os.read(read, 7) == b"waiting"
+        for _ in range(2):
+            eventually(lambda: psutil.Process(peer).status() != psutil.STATUS_RUNNING, "its wait")
+            os.kill(peer, signal.SIGUSR1)
+            assert os.read(read, 7) == b"handled"
+    finally:
+        os.kill(peer, signal.SIGKILL)
+        os.waitpid(peer, 0)
+        os.close(read)
+        os.close(write)
 
 
 def test_the_peers_end_with_their_lead(grouped: GroupProblems) -> None:
