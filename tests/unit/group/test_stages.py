@@ -135,6 +135,13 @@ def test_a_model_that_is_no_chain_is_refused(doing: str, said: str, grouped: Gro
     assert said in str(caught.value.__cause__)
 
 
+@pytest.mark.parametrize("stage", range(3))
+def test_an_error_in_the_backward_of_any_stage_is_one_of_the_workload(stage: int, grouped: GroupProblems) -> None:
+    with pytest.raises(UserError, match=r"^the workload failed in backward of loss\(\)$") as caught:
+        grouped(job(SYNC, 3, 4, {"blocks_": 3, "doing": f"broken {stage}"}), 0).gradient(0)
+    assert isinstance(caught.value.__cause__, ValueError)
+
+
 def test_fewer_blocks_than_stages_are_refused(grouped: GroupProblems) -> None:
     with pytest.raises(UserError) as caught:
         grouped(job(SYNC, 5, 8), 0)
