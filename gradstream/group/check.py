@@ -6,7 +6,7 @@ from typing import Any
 
 from gradstream.errors import InvalidWorkload
 from gradstream.group.mesh import PeerMesh
-from gradstream.group.peers import PeerLost, Peers
+from gradstream.group.peers import Peers
 from gradstream.group.requests import Check
 from gradstream.group.stages import bounds
 from gradstream.group.step import ProcessStep, near
@@ -28,7 +28,7 @@ def check_together(process: ProcessStep, peers: Peers, mesh: PeerMesh, part: Any
     """Compare the loss of a part that the peers of the first pipeline compute together with that of the whole model. `process`: the
     lead's. Raises: UserError: they differ, or a part of the model fails."""
     whole = process.evaluate_whole(part, code)
-    with blaming("loss()", but=PeerLost):
+    with blaming("loss()"):
         try:
             together = _evaluate_together(process, peers, mesh, part, code)
         except UserError as error:

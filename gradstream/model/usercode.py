@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from gradstream.accuracy import checked_loss, described, is_number
 from gradstream.data.ragged import Ragged
-from gradstream.errors import InvalidWorkload, PlaneLost
+from gradstream.errors import InvalidWorkload, PlaneLost, ProcessLost
 from gradstream.input import randomness
 from gradstream.input.gather import Batching
 from gradstream.metrics.named import metric_key
@@ -35,7 +35,8 @@ _LONGEST_METRIC = 100
 
 
 class blaming:
-    """Turns an exception inside, also sys.exit(), into UserError("... <part>"), except for PlaneLost and the types in `but`.
+    """Turns an exception inside, also sys.exit(), into UserError("... <part>"), except for PlaneLost, ProcessLost and the types in
+    `but`.
 
     With nested parts it blames the inner one. It is a class, since each mini-batch passes three of these and a generator takes
     twice as long."""
@@ -46,7 +47,7 @@ class blaming:
     def __enter__(self) -> None: ...
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        passes = isinstance(error, (UserError, PlaneLost, self._but))
+        passes = isinstance(error, (UserError, PlaneLost, ProcessLost, self._but))
         if isinstance(error, Exception | SystemExit) and not passes:
             raise UserError(f"the workload failed in {self._part}") from error
 
