@@ -7,7 +7,8 @@
 └── Unavailable  503   something needed did not answer in time                                  └── TooManyRequests 429
 
 The five kinds are closed: a new error is a leaf under one of them, so that the API's status, the CLI's exit code
-and the SDK's exception follow from its kind alone.
+and the SDK's exception follow from its kind alone. ProcessLost stands beside them: it ends a process of a job, and never
+reaches the API.
 """
 
 from __future__ import annotations
@@ -101,6 +102,11 @@ class InvalidWorkload(Invalid):
 
 class TooManyRequests(Unavailable):
     """One caller asks for more at a time than it may; it passes when earlier requests have ended."""
+
+
+class ProcessLost(GradstreamError):
+    """Another process of this one's group, or one that fetches its mini-batches, is gone. It is no mistake of user code, also if
+    it is noticed while user code runs."""
 
 
 class PlaneLost(Unavailable):

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from uuid import UUID
 
@@ -49,10 +49,6 @@ def begun(session: Session) -> list[tuple[UUID, int, str]]:
     """Id, attempt and status of the jobs that have not ended, without those that have only ever waited, as `live` orders them."""
     found = select(JobRow.id, JobRow.attempt, JobRow.status).where(JobRow.ended_at.is_(None), JobRow.attempt > 0)
     return [(row.id, row.attempt, row.status) for row in session.execute(found.order_by(*SERVED))]
-
-
-def names(session: Session, ids: Iterable[UUID]) -> dict[UUID, str]:
-    return {row.id: row.name for row in session.execute(select(JobRow.id, JobRow.name).where(JobRow.id.in_(list(ids))))}
 
 
 def events(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -149,10 +149,6 @@ def _remove_plane(platform: Platform, j: str) -> None:
         plane.destroy(platform.plane, j)
     except REDIS as error:
         log.warning("a deleted job leaves keys on the data plane, as its Redis is away", plane=j, error=str(error))
-
-
-def names(session: Session, ids: Iterable[UUID]) -> dict[UUID, str]:
-    return repository.names(session, ids)
 
 
 def events(session: Session, job_id: UUID, after: int, kinds: Sequence[EventKind], limit: int | None) -> Events:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Self
 from uuid import UUID
 
 from sqlalchemy.orm import Session
@@ -14,7 +14,7 @@ from backend import secrets
 from backend.db import PLACES, after_commit, now, wait_for_lock
 from backend.jobs import lifecycle
 from backend.jobs import service as jobs
-from backend.jobs.models import ProcessRow
+from backend.jobs.models import JobRow, ProcessRow
 from backend.metrics import hanging
 from backend.nodes import orders, repository, trouble, usage
 from backend.nodes.guard import guarded, wait_shortly
@@ -176,28 +176,39 @@ def remove(session: Session, platform: Platform, node_id: UUID, *, actor: str) -
 
 
 def _view_of(session: Session, node_id: UUID) -> Node:
-    running = jobs.live_processes(session, node_id=node_id)
-    names = jobs.names(session, {process.job_id for process in running})
-    return _view(session.get_one(NodeRow, node_id), running, names)
+    return _view(session.get_one(NodeRow, node_id), _Running.read(session, jobs.live_processes(session, node_id=node_id)))
 
 
 def listing(session: Session) -> Nodes:
-    running = jobs.live_processes(session)
-    names = jobs.names(session, {process.job_id for process in running})
-    rows = repository.all_nodes(session)
-    return Nodes(items=[_view(node, [p for p in running if p.node_id == node.id], names) for node in rows])
+    running = _Running.read(session, jobs.live_processes(session))
+    return Nodes(items=[_view(node, running) for node in repository.all_nodes(session)])
 
 
 _MADE = frozenset({"slots_used", "gpus", "processes"})
 """Fields of a view that no column holds as they are."""
 
 
-def _view(node: NodeRow, running: list[ProcessRow], names: dict[UUID, str]) -> Node:
+@dataclass(frozen=True, slots=True)
+class _Running:
+    """The processes that run, with their jobs and what they take."""
+
+    rows: Sequence[ProcessRow]
+    jobs: Mapping[UUID, JobRow]
+    usage: Mapping[UUID, Mapping[str, float]]
+
+    @classmethod
+    def read(cls, session: Session, rows: Sequence[ProcessRow]) -> Self:
+        found = {job.id: job for job in jobs.several(session, [row.job_id for row in rows])}
+        return cls(rows, found, usage.latest(found.values(), rows))
+
+
+def _view(node: NodeRow, running: _Running) -> Node:
+    rows = [row for row in running.rows if row.node_id == node.id]
     return Node(
         **{name: getattr(node, name) for name in Node.model_fields if name not in _MADE},
-        slots_used=sum(process.slot is not None for process in running),
-        gpus=[_gpu(gpu, running) for gpu in node.gpus],
-        processes=[_process(process, names[process.job_id]) for process in running],
+        slots_used=sum(row.slot is not None for row in rows),
+        gpus=[_gpu(gpu, rows) for gpu in node.gpus],
+        processes=[_process(row, running.jobs[row.job_id].name, running.usage.get(row.id, {})) for row in rows],
     )
 
 
@@ -207,7 +218,7 @@ def _gpu(gpu: dict[str, Any], running: list[ProcessRow]) -> NodeGpu:
     return NodeGpu(**gpu, used=round(used, 4), used_by=[process.id for process in there])
 
 
-def _process(row: ProcessRow, job: str) -> NodeProcess:
+def _process(row: ProcessRow, job: str, taken: Mapping[str, float]) -> NodeProcess:
     return NodeProcess(
         id=row.id,
         job_id=row.job_id,
@@ -218,4 +229,12 @@ def _process(row: ProcessRow, job: str) -> NodeProcess:
         gpus=row.gpus,
         gpu_share=row.gpu_share,
         started_at=row.started_at,
+        cpu=taken.get("cpu"),
+        memory=_whole(taken.get("memory")),
+        gpu=taken.get("gpu"),
+        gpu_memory=_whole(taken.get("gpu_memory")),
     )
+
+
+def _whole(value: float | None) -> int | None:
+    return None if value is None else int(value)

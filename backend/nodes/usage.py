@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from uuid import UUID
 
 from sqlalchemy.orm import Session
 
 from backend.jobs.models import JobRow, ProcessRow
 from backend.metrics import service as metrics
 from backend.nodes.schemas import ReportedUsage
-from backend.progress.state import place_of
+from backend.progress.state import latest_usage, place_of
 from gradstream.metrics import CPU, GPU, GPU_MEMORY, MEMORY, Metric, Point
 
 
@@ -17,6 +18,13 @@ def store(session: Session, job: JobRow, measured: Sequence[tuple[ProcessRow, Re
     """Store the usage of live processes of the live attempt; `job` must be locked. The same measurement twice is stored once."""
     batches = [_batch(job, row, usage) for row, usage in measured if usage is not None and row.attempt == job.attempt]
     metrics.store(session, job, job.attempt, batches)
+
+
+def latest(jobs: Iterable[JobRow], running: Iterable[ProcessRow]) -> dict[UUID, Mapping[str, float]]:
+    """Return the last values that were measured of these processes of live attempts, by id. Some may have none yet."""
+    found = {job.id: latest_usage(job.progress, job.attempt) for job in jobs}
+    named = {row.id: found.get(row.job_id, {}).get(f"{row.label}.{row.incarnation}") for row in running}
+    return {id: values for id, values in named.items() if values}
 
 
 def _batch(job: JobRow, row: ProcessRow, usage: ReportedUsage) -> metrics.Batch:

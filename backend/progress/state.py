@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
 from pydantic import BaseModel, Field
 
+from backend.progress.checkpoint_watch import CheckpointWatch
 from backend.progress.curve import LossCurve
 from backend.progress.results import Results
 from backend.progress.throughput import Throughput
@@ -58,6 +60,7 @@ class Folded(BaseModel):
     passes: pass_alerts.PassWatch = Field(default_factory=pass_alerts.PassWatch)
     """The last passes over the data of this attempt."""
     exports: FailedExports = Field(default_factory=FailedExports)
+    checkpoints: CheckpointWatch = Field(default_factory=CheckpointWatch)
     source: SourceTrouble = Field(default_factory=SourceTrouble)
     """The stream or topic that the job follows."""
     tables: table_alerts.TableWatch = Field(default_factory=table_alerts.TableWatch)
@@ -112,6 +115,15 @@ def process_summaries(state: dict[str, Any]) -> ProcessSummaries:
     return Folded.model_validate(state).summaries
 
 
+def latest_usage(state: dict[str, Any], attempt: int) -> dict[str, Mapping[str, float]]:
+    """Return the last values that were measured of each process of this attempt, by `label.incarnation`."""
+    kept = Folded.model_validate(state)
+    if kept.attempt != attempt:
+        return {}
+    found = {**kept.summaries.processes, **kept.summaries.peers}
+    return {f"{label}.{one.incarnation}": one.last for label, one in found.items()}
+
+
 def place_of(state: dict[str, Any], label: str) -> tuple[int, int, int]:
     """Return the step of a process, and the samples and changes that the center has seen."""
     kept = Folded.model_validate(state)
@@ -127,6 +139,12 @@ def center_bytes(state: dict[str, Any]) -> int | None:
 def seconds_to_store(state: dict[str, Any]) -> float:
     """Return the most seconds that storing a vector of the center's size may take: an hour, whatever size user code reports."""
     return min((center_bytes(state) or 0) / SLOWEST, _LONGEST_STORE)
+
+
+def checkpoint_watch(state: dict[str, Any], attempt: int) -> CheckpointWatch:
+    """Return that of this attempt."""
+    kept = Folded.model_validate(state)
+    return kept.checkpoints if kept.attempt == attempt else CheckpointWatch()
 
 
 def failed_exports(state: dict[str, Any], attempt: int) -> FailedExports:

@@ -185,11 +185,11 @@ class Steps:
         spec, machines = load(session, job).spec, queue.free_machines(session)
         worker = spec.roles.worker_of(process.role, process.rank)
         if worker is None or spec.roles.worker.group.machines == 1:
-            place = place_again(process.role, process.rank, spec, machines, process.node_id)
+            place = place_again(process.role, process.rank, spec, machines, process.node_id, process.gpus)
             return [process], [place] if place else []
         live = [row for row in job_rows.processes(session, job.id, job.attempt) if not row.replaced]
         rows = [row for row in live if spec.roles.worker_of(row.role, row.rank) == worker]
-        return rows, place_group_again(worker, spec, machines, {row.node_id for row in rows})
+        return rows, place_group_again(worker, spec, machines, {row.node_id: row.gpus for row in rows})
 
     def _note_waiting(self, session: Session, job: JobRow, message: str) -> None:
         if job.message != message:
@@ -248,9 +248,9 @@ class Steps:
 
     def _take_checkpoint(self, session: Session, job: JobRow, number: int) -> None:
         attempt = lifecycle.current_attempt(session, job)
-        if attempt.checkpoint_requested > (attempt.checkpoint or 0):
-            message = f"Checkpoint {attempt.checkpoint_requested} timed out and was abandoned."
-            feed.record(session, job, EventKind.WARNING, message, actor=_ACTOR, data={"checkpoint": attempt.checkpoint_requested})
+        if number - 1 > (attempt.checkpoint or 0):
+            message = f"Checkpoint {number - 1} timed out and was abandoned."
+            feed.record(session, job, EventKind.WARNING, message, actor=_ACTOR, data={"checkpoint": number - 1})
         attempt.checkpoint_requested, attempt.checkpoint_requested_at = number, now(session)
         after_commit(
             session,

@@ -65,7 +65,7 @@ class Measurement:
     whole: int | None = None
     """Parameters that `tensor` leaves whole in each process; None: the job has no such group."""
     group: GroupFacts | None = None
-    """Measurements for the advice on groups; None: the model has embedding tables, which a group cannot train."""
+    """Measurements for the advice on groups; None: the model has embedding tables, whose lookups a shape would change."""
     examples: int = 0
     """Examples of the mini-batch that `group` was measured in."""
 

@@ -58,6 +58,10 @@ class NodeProcess(ApiModel):
     gpus: list[int] = Field(description="GPU of each of its processes; empty: it computes on the CPU")
     gpu_share: int = Field(1, description="k, if it has 1/k of a GPU for each of its processes")
     started_at: datetime | None
+    cpu: float | None = Field(None, description="Cores that it and its children take; null: not measured yet")
+    memory: int | None = Field(None, description="Bytes that they take")
+    gpu: float | None = Field(None, description="Share of the time that it worked on its GPUs, lately; null: unknown or without")
+    gpu_memory: int | None = Field(None, description="Bytes that it has on its GPUs")
 
 
 class Node(ApiModel):

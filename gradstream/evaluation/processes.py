@@ -9,7 +9,7 @@ import torch
 from gradstream.center.entries import EVALUATOR, Buffers
 from gradstream.errors import InvalidWorkload
 from gradstream.evaluation.minibatch import MinibatchScorer, ScoredBatch
-from gradstream.group.peers import PeerLost, Peers
+from gradstream.group.peers import Peers
 from gradstream.group.requests import BeginScoring, EndScoring, ScoreBatch, ScoringRequest
 from gradstream.input import tensor_pipe
 from gradstream.input.data import EvaluationBatch, EvaluationSplit
@@ -74,8 +74,6 @@ class ScoringPeer:
 class ScoringPeers:
     """These processes, as the lead has them. Implements `OtherScorers`."""
 
-    lost = PeerLost
-
     def __init__(self, code: UserCode, flat: FlatModel, split: EvaluationSplit, spec: JobSpec) -> None:
         """Fork them. `flat`: its theta is a `shared_vector`. See `Peers`. Raises: OSError."""
         self._peers = Peers(ScoringPeer(code, flat, split), spec.evaluate.processes, spec, "evaluator", EVALUATOR, threads=1)
@@ -95,7 +93,7 @@ class ScoringPeers:
                 asked.append(number)
             yield score_here(first)
             for number in asked:
-                with blaming("evaluate()", but=PeerLost):  # a class of user code may refuse to be unpickled
+                with blaming("evaluate()"):  # a class of user code may refuse to be unpickled
                     scored: ScoredBatch = self._peers.answer(number)
                 yield scored
 

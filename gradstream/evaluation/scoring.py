@@ -22,18 +22,14 @@ from gradstream.user_logging.scalars import LoggedScalars
 class OtherScorers(Protocol):
     """Processes that score mini-batches beside this one."""
 
-    @property
-    def lost(self) -> type[Exception]:
-        """The error when one of them has ended, which is not the fault of user code."""
-
     def score(
         self, batches: Iterator[EvaluationBatch], score_here: Callable[[EvaluationBatch], ScoredBatch]
     ) -> Iterator[ScoredBatch]:
         """Yield the scores of all mini-batches, in their order. `score_here`: scores one of them in this process. Raises:
-        UserError."""
+        UserError. ProcessLost."""
 
     def end(self) -> None:
-        """Raises: UserError: user code has changed parameters in one of them."""
+        """Raises: UserError: user code has changed parameters in one of them. ProcessLost."""
 
 
 class Scorer:
@@ -82,15 +78,14 @@ class Scorer:
         splits = [SplitScores(self._code.summarize, self._minibatches.keys) for _ in models]
         self._model.eval()
         self._guard.begin()
-        lost = self.others.lost if self.others else ()
-        with torch.no_grad(), blaming("dataset('eval')", but=lost):
+        with torch.no_grad(), blaming("dataset('eval')"):
             for scored in self._score_batches():
                 with blaming("evaluate()"):
                     repeat_calls(scored.logged, scored.media, self.logged, self.media)
                 for split, scores in zip(splits, scored.scores, strict=True):
                     split.add(scores, scored.examples)
         found = []
-        with blaming("evaluate()", but=lost):
+        with blaming("evaluate()"):
             if self.others:
                 self.others.end()
             self._guard.check()

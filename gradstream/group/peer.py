@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 
 import torch
 from torch import Tensor
@@ -149,8 +149,7 @@ class PeerProblem(ModelProblem):
             try:
                 return tensor_pipe.receive(pipe)
             except (EOFError, ConnectionError):
-                signal.pause()
-                raise
+                wait_for_end()
 
     def wait_for(self, file: int) -> None:
         """Wait until something can be read from this file, in which other peers write; without an end: this process ends with its
@@ -195,6 +194,12 @@ class PeerProblem(ModelProblem):
                 return None
         assert self._optimizer, "the lead makes it first"
         return self._optimizer.step(request) if isinstance(request, MakeStep) else self._optimizer.call(request)
+
+
+def wait_for_end() -> NoReturn:
+    """Wait until the lead ends this process, as it does with the whole group, or ends itself."""
+    while True:
+        signal.pause()  # a signal that user code handles ends it
 
 
 class Failed(Exception):

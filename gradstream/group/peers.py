@@ -18,7 +18,7 @@ from typing import Any
 
 from torch import Tensor
 
-from gradstream.errors import GradstreamError
+from gradstream.errors import ProcessLost
 from gradstream.group.machines.machine_link import MachineLink, describe_break
 from gradstream.group.peer import Failed, PeerName, PeerWork, serve
 from gradstream.group.requests import Request
@@ -47,7 +47,7 @@ _ENDS_WITHIN = 5.0
 """Seconds that a peer whose pipe is closed may take to end."""
 
 
-class PeerLost(GradstreamError):
+class PeerLost(ProcessLost):
     """A process of a group has ended, and with it the whole group: its lead ends, too."""
 
 
@@ -188,13 +188,14 @@ class Peers:
 
     def _take_early(self, began: float, pipe: Connection | int | None = None) -> bool:
         """Wait for an answer of any peer, or until something is in `pipe`, which it returns. Raises: PeerLost; UserError."""
-        pipes = {self._end_of(number): number for number in self._asked}
+        ends = {end: number for number, end in self._pipes.items()}  # also of peers that have answered: their end is seen there
+        ends |= {self._machines[number].ready: number for number in self._asked & self._machines.keys()}
         with self.waiting():
-            ready = connection.wait([*pipes, *([] if pipe is None else [pipe])], _LOOK_INTERVAL)
+            ready = connection.wait([*ends, *([] if pipe is None else [pipe])], _LOOK_INTERVAL)
         if not ready:
             log.warning("waiting for %s of %s for %.0f s", self._named(self._asked), self._label, time.monotonic() - began)
-        for answered, number in pipes.items():
-            if answered in ready:
+        for end, number in ends.items():
+            if end in ready:
                 self._take(number)
         return pipe in ready
 
@@ -207,10 +208,6 @@ class Peers:
         finally:
             self.is_waiting = False
             self.wait_seconds += time.perf_counter() - waited_from
-
-    def _end_of(self, number: int) -> Connection:
-        """Return what can be read when this peer answers."""
-        return self._machines[number].ready if number in self._machines else self._pipes[number]
 
     def _take(self, number: int) -> None:
         self._asked.discard(number)

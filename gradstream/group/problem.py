@@ -38,8 +38,10 @@ from gradstream.group.requests import (
 )
 from gradstream.group.rows.binding import bind_rows
 from gradstream.group.stages.homes import of_owners
+from gradstream.group.step import ProcessStep
 from gradstream.input.data import Batches
 from gradstream.input.prefetch import Prefetched
+from gradstream.model.buffers import mean_of, without_buffers
 from gradstream.model.computing.precision import loss_scale, scaled
 from gradstream.model.flat_model import FlatModel
 from gradstream.model.parts import Minibatch
@@ -85,6 +87,7 @@ class GroupProblem(ModelProblem):
         self._model = GroupModel(code, flat, self._mesh, *given, adds_on_devices=on_devices)
         self._sum = GradientSum(flat, self._mesh, self._model.memory, self._model.homes)
         self._peers: Peers | None = None
+        self._process: ProcessStep | None = None
         self._checked = self._mesh.stages == self._mesh.tensor == 1
         """The group has computed the loss of the whole model."""
         self.scale = loss_scale(spec)
@@ -100,7 +103,7 @@ class GroupProblem(ModelProblem):
         problem = PeerProblem(self._code, self._batches, self._model, pipes, seed, peer_rows)
         self._peers = peers = Peers(problem, len(self._mesh.places()), spec, label, rank, folder)
         waits = PeerWaits(lambda number: partial(peers.receive, number=number), peers.wait_for, peers.look, peers.waiting)
-        self.process = become(self._model, pipes, self._mesh.places()[0], seed, waits)
+        self._process = become(self._model, pipes, self._mesh.places()[0], seed, waits)
         self._train_step = partial(self.process.train_step, self._flat.model)
         if not self._mesh.only_replicates:
             self._flat.gradient = self._model.memory.sums[0]
@@ -129,10 +132,17 @@ class GroupProblem(ModelProblem):
         """End the other peers."""
         if self._peers:
             self._peers.close()
-            self.process.close()
-            self._model.close()
-            if self._lead_rows:
-                self._lead_rows.close()
+        if self._process:
+            self._process.close()
+        self._model.close()
+        if self._lead_rows:
+            self._lead_rows.close()
+
+    @property
+    def process(self) -> ProcessStep:
+        """The lead's own part of each mini-batch."""
+        assert self._process is not None, "start_peers comes first"
+        return self._process
 
     def take_peer_wait(self) -> float:
         """Return the seconds spent waiting for the other peers since the last call."""
@@ -288,13 +298,3 @@ class GroupProblem(ModelProblem):
             self._others.ask(number, request)
         answers = [self._others.answer(number) for number in numbers]
         return [own, *answers, *chain.from_iterable(self._others.answer(number) for number in elsewhere)]
-
-
-def mean_of(found: Sequence[Buffers]) -> Buffers:
-    """Return the mean of buffers; integers, such as counts of mini-batches, are rounded down."""
-    floats, ints = (torch.stack(list(vectors)) for vectors in zip(*found, strict=True))
-    return Buffers(floats.mean(0), ints.sum(0) // len(found))
-
-
-def without_buffers(states: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{**state, "buffers": None} for state in states]

@@ -81,7 +81,7 @@ class ProcessStep:
         """Return the loss over some examples, computed with the others; nothing is trained, logged or drawn. With stages, the last
         one has it, and the others 0."""
         part = self._prepare(part)
-        with torch.no_grad(), randomness.kept(), code.logging_into(LoggedScalars(), LoggedMedia()):
+        with torch.no_grad(), randomness.kept(), code.exact(), code.logging_into(LoggedScalars(), LoggedMedia()):
             if self._pipeline:
                 return self._pipeline.evaluate_once(self._flat.model, part, code.loss)
             return sum(float(code.loss(member, part)) for member in ensemble.members(self._flat.model))
@@ -89,7 +89,7 @@ class ProcessStep:
     def evaluate_whole(self, part: object, code: UserCode) -> float:
         """Return the loss over some examples as one process computes it, with the random numbers of `evaluate_once`."""
         part = self._prepare(part)
-        with torch.no_grad(), self._drawing_alike(), code.logging_into(LoggedScalars(), LoggedMedia()):
+        with torch.no_grad(), self._drawing_alike(), code.exact(), code.logging_into(LoggedScalars(), LoggedMedia()):
             return sum(float(code.loss(member, part)) for member in ensemble.members(self._flat.model))
 
     def _prepare(self, part: object) -> Any:

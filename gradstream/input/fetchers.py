@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 
+from gradstream.errors import ProcessLost
 from gradstream.input import tensor_pipe
 from gradstream.process.zygote.launch import die_with_parent
 
@@ -28,7 +29,7 @@ _ENDS_WITHIN = 5.0
 Fetch = Callable[[int], tuple[Any, int]]
 
 
-class FetcherLost(Exception):
+class FetcherLost(ProcessLost):
     """The process or thread that fetches mini-batches is gone: killed, perhaps since memory ran out."""
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -70,6 +72,17 @@ class ModelBuffers:
             for b in (place.now() for place in places):
                 b.copy_(flat[start : start + b.numel()].view(b.shape))
                 start += b.numel()
+
+
+def mean_of(found: Sequence[Buffers]) -> Buffers:
+    """Return the mean of buffers; integers, such as counts of mini-batches, are rounded down."""
+    floats, ints = (torch.stack(list(vectors)) for vectors in zip(*found, strict=True))
+    return Buffers(floats.mean(0), ints.sum(0) // len(found))
+
+
+def without_buffers(states: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the states of processes without their buffers."""
+    return [{**state, "buffers": None} for state in states]
 
 
 def plain_name(name: str) -> str:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from gradstream.center.entries import Buffers
+from gradstream.center.parameters.buffers import float_buffer_dtype
 from gradstream.errors import InvalidWorkload
 from gradstream.model.buffers import ModelBuffers, plain_name
 from gradstream.model.computing.device_copy import DeviceCopy
@@ -164,8 +165,8 @@ class FlatModel:
             p.grad = None
 
     def buffers(self) -> Buffers | None:
-        """Return copies on the CPU: floats in the dtype of theta, integers as int64. Non-persistent buffers stay here."""
-        return self._buffers.copied(self.theta.dtype)
+        """Return copies on the CPU: floats in `float_buffer_dtype`, integers as int64. Non-persistent buffers stay here."""
+        return self._buffers.copied(float_buffer_dtype(self.theta.dtype))
 
     def load_buffers(self, buffers: Buffers) -> None:
         self._buffers.load(buffers)

@@ -17,7 +17,6 @@ from gradstream.errors import InvalidWorkload
 from gradstream.input import randomness
 from gradstream.input.ahead import BatchesAhead
 from gradstream.input.data import Batches, Lag
-from gradstream.input.fetchers import FetcherLost
 from gradstream.input.prefetch import Prefetched
 from gradstream.model import ensemble, parts
 from gradstream.model.core_share import OnCore
@@ -190,7 +189,7 @@ class ModelProblem:
     def _fetch(self, position: int) -> tuple[Any, int]:
         """Raises: UserError, FetcherLost."""
         began = time.perf_counter()
-        with blaming("dataset('train')", but=FetcherLost):
+        with blaming("dataset('train')"):
             fetched = self._batches.take(position, self._flat.device)
         self.data_seconds += time.perf_counter() - began
         return fetched

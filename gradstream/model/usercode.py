@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import TracebackType
 from typing import Any, Literal
 
@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from gradstream.accuracy import checked_loss, described, is_number
 from gradstream.data.ragged import Ragged
-from gradstream.errors import InvalidWorkload, PlaneLost
+from gradstream.errors import InvalidWorkload, PlaneLost, ProcessLost
 from gradstream.input import randomness
 from gradstream.input.gather import Batching
 from gradstream.metrics.named import metric_key
@@ -35,7 +35,8 @@ _LONGEST_METRIC = 100
 
 
 class blaming:
-    """Turns an exception inside, also sys.exit(), into UserError("... <part>"), except for PlaneLost and the types in `but`.
+    """Turns an exception inside, also sys.exit(), into UserError("... <part>"), except for PlaneLost, ProcessLost and the types in
+    `but`.
 
     With nested parts it blames the inner one. It is a class, since each mini-batch passes three of these and a generator takes
     twice as long."""
@@ -46,7 +47,7 @@ class blaming:
     def __enter__(self) -> None: ...
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        passes = isinstance(error, (UserError, PlaneLost, self._but))
+        passes = isinstance(error, (UserError, PlaneLost, ProcessLost, self._but))
         if isinstance(error, Exception | SystemExit) and not passes:
             raise UserError(f"the workload failed in {self._part}") from error
 
@@ -78,6 +79,7 @@ class UserCode:
         self.media = LoggedMedia()
         """The images, tables and others that it logs in training."""
         self._workload._scalars, self._workload._media = self.logged, self.media
+        self._is_exact = False
 
     @contextmanager
     def logging_into(self, scalars: LoggedScalars, media: LoggedMedia) -> Iterator[None]:
@@ -88,6 +90,15 @@ class UserCode:
             yield
         finally:
             workload._scalars, workload._media = before
+
+    @contextmanager
+    def exact(self) -> Iterator[None]:
+        """Inside, `loss` computes in the parameters' own dtype, whatever `precision` says."""
+        self._is_exact = True
+        try:
+            yield
+        finally:
+            self._is_exact = False
 
     def model(self) -> nn.Module:
         """Build the model, the same in every process of the job."""
@@ -126,9 +137,9 @@ class UserCode:
     def blocks(self, model: nn.Module) -> list[nn.Module]:
         """Return the blocks of the model, in the order of their calls. Raises: UserError."""
         with blaming("blocks()"):
-            blocks = self._workload.blocks(model)
+            blocks = list(self._workload.blocks(model))
             check_blocks(blocks, model)
-            return list(blocks)
+            return blocks
 
     def separate_blocks(self, model: nn.Module) -> list[list[nn.Module]]:
         """Return the blocks of each member of the model; empty if it has none, or if torch compiles it."""
@@ -164,7 +175,7 @@ class UserCode:
         return Batching(collate, bool(self._workload.drop_last))
 
     def loss(self, model: nn.Module, batch: Any) -> torch.Tensor:
-        with blaming("loss()"), narrowed(self._spec, model):
+        with blaming("loss()"), nullcontext() if self._is_exact else narrowed(self._spec, model):
             try:
                 return checked_loss(self._workload.loss(model, batch))
             except ValueError as error:

@@ -27,7 +27,7 @@ def nccl_obstacle(spec: JobSpec) -> str | None:
     if worker.gpu_share > 1:
         return "nccl refuses two processes on one GPU; set roles.worker.gpu: 1"
     if worker.group.peers > 1:
-        return "nccl adds vectors of single processes, and a group adds its gradients in the host's memory; remove the group"
+        return "nccl has theta on the GPU of one process, and a group shares it in the host's memory; remove the group"
     if spec.effective_on_worker_loss == "continue":
         return "nccl does not survive a lost worker; set on_worker_loss: restart"
     return gloo_obstacle(spec, "nccl")

@@ -59,13 +59,13 @@ def _check_serverless(spec: JobSpec) -> None:
         if server.collective != "auto":
             raise ValueError("roles.server.collective: only workers without servers combine pushes; set count: 0, or remove it")
         return
-    gate, remedy = spec.effective_gate, "or take roles.server.count: 1"
+    gate, remedy = spec.effective_gate, "or set roles.server.count: 1"
     if gate.mode != "bsp":
         raise ValueError(f"roles.server.count: without servers all workers take turns, not {gate.mode}; set gate: bsp, {remedy}")
     if gate.quorum is not None:
         raise ValueError(f"gate.quorum: without servers each turn waits for all workers; remove it, {remedy}")
     if spec.roles.server.device != "cpu":
-        raise ValueError(f"roles.server.device: without servers the workers hold the shards, in shared memory; remove it, {remedy}")
+        raise ValueError(f"roles.server.device: without servers the workers hold the shards; remove it, {remedy}")
     if spec.tables:
         raise ValueError(f"tables: embedding tables need servers; remove them, {remedy}")
     if spec.roles.worker.hogwild > 1:
@@ -73,7 +73,7 @@ def _check_serverless(spec: JobSpec) -> None:
     if spec.roles.worker.count > MAX_SHARDS:
         raise ValueError(f"roles.worker.count: without servers at most {MAX_SHARDS} workers can be had; lower it, {remedy}")
     if server.collective == "gloo" and (obstacle := gloo_obstacle(spec)):
-        raise ValueError(f"roles.server.collective: {obstacle}, take shared, on one machine, {remedy}")
+        raise ValueError(f"roles.server.collective: {obstacle}, set roles.server.collective: shared (one machine), {remedy}")
     if server.collective == "nccl":
         _check_nccl(spec)
 
@@ -156,8 +156,12 @@ def _check_group(spec: JobSpec) -> None:
     if spec.tables and (obstacle := obstacle_to_tables(spec.roles.worker.group)):
         raise ValueError(obstacle)
     group, stages = spec.roles.worker.group, spec.roles.worker.group.stages
-    if spec.accumulate * group.parts > spec.batch_size:
-        raise ValueError(f"{place}: a batch_size of {spec.batch_size} has no {spec.accumulate * group.parts} parts; raise it")
+    parts = spec.accumulate * group.parts
+    if parts > spec.batch_size:
+        raise ValueError(
+            f"{place}: a batch_size of {spec.batch_size} has no {parts} parts; raise batch_size to {parts}, or lower accumulate or "
+            "the group"
+        )
     if group.tensor > 1 and spec.compile:
         raise ValueError(f"{place}.tensor: torch compiles a module as a whole, and tensor splits it; remove compile")
     if stages > 1:
@@ -187,7 +191,8 @@ def _check_gpu(spec: JobSpec) -> None:
     if server.gpu is not None and server.device == "cpu":
         raise ValueError("roles.server.gpu: these shards are on CPUs; set roles.server.device: cuda or auto, or remove gpu")
     if worker.gpu_share > 1 and worker.effective_device == "cpu":
-        raise ValueError("roles.worker.gpu: these workers compute on CPUs; set roles.worker.device: cuda or auto, or remove gpu")
+        remedy = "remove gpu, or hogwild" if worker.hogwild > 1 else "set roles.worker.device: cuda or auto, or remove gpu"
+        raise ValueError(f"roles.worker.gpu: these workers compute on CPUs; {remedy}")
 
 
 def _check_machines(spec: JobSpec, place: str) -> None:
@@ -205,7 +210,12 @@ def _check_machines(spec: JobSpec, place: str) -> None:
 
 def _check_stages(spec: JobSpec, stages: int, place: str) -> None:
     if spec.accumulate < stages:
-        raise ValueError(f"{place}: {stages} stages need as many parts of a mini-batch, or some idle; set accumulate: {4 * stages}")
+        parts = spec.roles.worker.group.parts
+        most = min(4 * stages, spec.batch_size // parts)
+        remedy = (
+            f"set accumulate: {most}" if most >= stages else f"raise batch_size to {stages * parts}, and set accumulate: {stages}"
+        )
+        raise ValueError(f"{place}: {stages} stages need as many parts of a mini-batch, or some idle; {remedy}")
     if spec.members > 1:
         raise ValueError(f"{place}: the blocks of an ensemble are several chains; remove members, or take group: {stages}")
     if spec.compile:

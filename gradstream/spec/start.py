@@ -57,7 +57,7 @@ class StartFrom(SpecPart, frozen=True):
     file: str | None = Field(
         None,
         min_length=1,
-        description="A .safetensors file in the folder of the code, in place of a job",
+        description="A .safetensors file in the folder of the code, or the index of one in parts, in place of a job",
         examples=["a.safetensors"],
     )
 

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from gradstream.center.entries import Buffers, Payload
+from gradstream.center.parameters.buffers import float_buffer_dtype
 from gradstream.center.tables.payload import RowGradients
 from gradstream.observations.histograms import Observations
 from gradstream.optim.flat import FlatOptimizer, VectorOptimizer
@@ -146,8 +147,9 @@ class WorkerModel:
 
 
 def piggyback(buffers: Buffers | None, vectors: Sequence[Tensor]) -> Buffers | None:
-    """Append vectors like theta to the buffers, on the CPU."""
+    """Append vectors like theta to the float buffers, on the CPU and in their dtype."""
     if not vectors:
         return buffers
-    floats, ints = buffers or Buffers(torch.empty(0, dtype=vectors[0].dtype), torch.empty(0, dtype=torch.int64))
-    return Buffers(torch.cat([floats, *(vector.cpu() for vector in vectors)]), ints)
+    dtype = float_buffer_dtype(vectors[0].dtype)
+    floats, ints = buffers or Buffers(torch.empty(0, dtype=dtype), torch.empty(0, dtype=torch.int64))
+    return Buffers(torch.cat([floats, *(vector.to("cpu", dtype) for vector in vectors)]), ints)

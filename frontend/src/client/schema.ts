@@ -6174,6 +6174,26 @@ export interface components {
             gpu_share: number;
             /** Started At */
             started_at: string | null;
+            /**
+             * Cpu
+             * @description Cores that it and its children take; null: not measured yet
+             */
+            cpu?: number | null;
+            /**
+             * Memory
+             * @description Bytes that they take
+             */
+            memory?: number | null;
+            /**
+             * Gpu
+             * @description Share of the time that it worked on its GPUs, lately; null: unknown or without
+             */
+            gpu?: number | null;
+            /**
+             * Gpu Memory
+             * @description Bytes that it has on its GPUs
+             */
+            gpu_memory?: number | null;
         };
         /**
          * NodeShare
@@ -7985,7 +8005,7 @@ export interface components {
             attempt?: number | null;
             /**
              * File
-             * @description A .safetensors file in the folder of the code, in place of a job
+             * @description A .safetensors file in the folder of the code, or the index of one in parts, in place of a job
              * @example a.safetensors
              */
             file?: string | null;

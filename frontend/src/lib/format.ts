@@ -90,7 +90,8 @@ export function formatMoments(seconds: number | null | undefined): string {
   return `${trimZeros(value >= 100 ? value.toFixed(0) : value.toPrecision(3))} ${unit}`
 }
 
-export function formatBytes(bytes: number): string {
+export function formatBytes(bytes: number | null | undefined): string {
+  if (bytes === null || bytes === undefined) return NONE
   const units = ["B", "kB", "MB", "GB", "TB"]
   let [value, unit] = [bytes, 0]
   while (value >= 1000 && unit < units.length - 1) [value, unit] = [value / 1000, unit + 1]

@@ -10,6 +10,12 @@ import torch
 from gradstream.center.entries import Buffers
 
 
+def float_buffer_dtype(theta: torch.dtype) -> torch.dtype:
+    """Return the dtype in which float buffers travel: that of theta, and float32 at least, as statistics need its digits and its
+    range."""
+    return torch.promote_types(theta, torch.float32)
+
+
 class CenterBuffers:
     """The last buffers of each rank. Lives on shard 0 only."""
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gradstream.cli.common import AsJson, Code, JobFile, Overrides, bytes_per_second, seconds, warn
-from gradstream.cli.jobfile.group_lines import group_advice, print_groups
+from gradstream.cli.jobfile.group_lines import group_advice, obstacle_to_shapes, print_groups
 from gradstream.cli.jobfile.table_lines import table_lines
 
 if TYPE_CHECKING:
@@ -71,6 +71,8 @@ def command(
         _print(advice, measured, machines)
         if groups:
             print_groups(groups)
+        elif obstacle := obstacle_to_shapes(spec, measured):
+            print(f"\n{obstacle}")
         warn(spec)
 
 

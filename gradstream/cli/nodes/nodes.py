@@ -62,9 +62,15 @@ def command(as_json: AsJson = False, url: Url = None, token_file: TokenFile = No
 
 
 def _process_word(process: NodeProcess) -> str:
-    """`worker-0`, `worker-0 (1/2 of GPU 0)`"""
+    """`worker-0`, `worker-0 (1/2 of GPU 0, 85% busy, 12.1 GB)`"""
+    from gradstream.cli.terminal.output import size
+
     gpus = gpu_words(process.gpus, process.gpu_share)
-    return f"{process.label} ({gpus})" if gpus else process.label
+    if not gpus:
+        return process.label
+    busy = "" if process.gpu is None else f", {process.gpu:.0%} busy"
+    memory = "" if process.gpu_memory is None else f", {size(process.gpu_memory)}"
+    return f"{process.label} ({gpus}{busy}{memory})"
 
 
 def _torch_word(node: Node) -> str:

@@ -121,10 +121,11 @@ def one_forward_one_backward(stage: int, stages: int, micro_batches: int) -> Ite
 
 
 def _backward(output: Any, gradients: list[Tensor]) -> None:
-    """`gradients`: of the tensors in the output of a stage, from the next one."""
+    """`gradients`: of the tensors in the output of a stage, from the next one. Raises: UserError."""
     pairs = [(o, g) for o, g in zip(_floats(output), gradients, strict=True) if o.requires_grad]
     if pairs:
-        torch.autograd.backward([o for o, _ in pairs], [g for _, g in pairs])
+        with blaming("backward of loss()"):
+            torch.autograd.backward([o for o, _ in pairs], [g for _, g in pairs])
 
 
 def _floats(nest: Any) -> list[Tensor]:

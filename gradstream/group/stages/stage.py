@@ -65,7 +65,8 @@ class Stage:
             self._received, self._runs = None, False
         if self._next != ended or (ended < self._blocks) == self.is_last:
             raise InvalidWorkload(
-                f"{PLACE}: loss() called {self._next} of {self._blocks} blocks of the model; it must call each once"
+                f"{PLACE}: loss() called {self._next} of {self._blocks} blocks of the model; it must call each once. Override "
+                "blocks(model) in the workload, or remove stages"
             )
         return result
 

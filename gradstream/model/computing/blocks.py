@@ -82,12 +82,15 @@ def _in_place_of_buffers(buffers: list[_Buffer]) -> Iterator[None]:
 
 
 def check_blocks(blocks: list[nn.Module], model: nn.Module) -> None:
-    """Raises: InvalidWorkload: a block is not a module of the model, or stands in another one."""
+    """Raises: InvalidWorkload: there are none, a block is not a module of the model, or it stands in another one."""
+    if not blocks:
+        raise InvalidWorkload("blocks() gives none, and stages and recompute need them; give modules of the model")
     inside = {id(module) for module in model.modules()}
-    within = {id(module) for block in blocks for module in block.modules() if module is not block}
     for block in blocks:
         if not isinstance(block, nn.Module) or id(block) not in inside:
             raise InvalidWorkload(f"blocks() gives a {type(block).__name__}, and the model has no such module; give its own")
+    within = {id(module) for block in blocks for module in block.modules() if module is not block}
+    for block in blocks:
         if has_tables(block):
             raise InvalidWorkload(
                 f"recompute: a {type(block).__name__} has an embedding table, which would look rows up twice; override "

@@ -17,6 +17,8 @@ _NARROW = {"bf16": torch.bfloat16, "fp16": torch.float16}
 FIRST_SCALE = 2.0**16
 GOOD_STEPS = 2000
 """Steps without an overflow, after which the scale is doubled."""
+LEAST_SCALE = 2.0**-24
+"""The scale falls no further: overflows at this one are not its fault, and it has to come back after them."""
 
 
 def check_precision(spec: JobSpec, model: nn.Module) -> None:
@@ -64,7 +66,7 @@ class LossScale:
         finite = all(bool(gradient.isfinite().all()) for gradient in gradients)
         self._good = self._good + 1 if finite else 0
         if not finite:
-            self.value, self.overflows = self.value / 2, self.overflows + 1
+            self.value, self.overflows = max(self.value / 2, LEAST_SCALE), self.overflows + 1
         elif self._good == GOOD_STEPS:
             self.value, self._good = self.value * 2, 0
         return finite

@@ -64,7 +64,7 @@ def load_weights(model: nn.Module, file: Path) -> None:
     try:
         set_weights(model, TensorsOfModel(file))
     except FileNotFoundError as error:
-        raise UserError(f"start_from: there is no file {file.name}") from error
+        raise UserError(f"start_from: there is no file {file.name}; a path begins in the folder of the code") from error
     except (OSError, SafetensorError, Invalid) as error:
         raise UserError(f"start_from: {file.name} cannot be read as .safetensors: {error}") from error
 
@@ -73,7 +73,7 @@ def set_weights(model: nn.Module, given: Mapping[str, Tensor]) -> None:
     """Raises: UserError: `given` is the state_dict of another model."""
     own = {plain_name(name): tensor for name, tensor in model.state_dict().items()}
     if problems := _differences(own, given):
-        raise UserError(f"start_from: the weights are of another model: {'; '.join(problems)}")
+        raise UserError(f"start_from: the weights are of another model than model() builds: {'; '.join(problems)}")
     with torch.no_grad():
         for name, tensor in own.items():
             tensor.copy_(given[name])

@@ -67,7 +67,8 @@ def _joined_optimizer(states: Sequence[dict[str, Any]], layout: Layout) -> dict[
     if layout.sees == "element":
         return _joined_values(states, (layout.size,))
     shapes = _parameters(layout)
-    held = {shape.name: [state[shape.name] for state in states if shape.name in state] for shape in shapes}
+    by_shard = [state for state, mine in zip(states, layout.slices, strict=True) if mine.start < mine.stop]
+    held = {shape.name: [state[shape.name] for state in by_shard if shape.name in state] for shape in shapes}
     return {shape.name: _joined_values(held[shape.name], shape.shape) for shape in shapes if held[shape.name]}
 
 

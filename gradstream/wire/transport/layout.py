@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from gradstream.center.entries import Buffers, Payload
+from gradstream.center.parameters.buffers import float_buffer_dtype
 from gradstream.center.parameters.slices import slices_for
 from gradstream.codecs.base import Codec
 from gradstream.codecs.coding import Coding, Decoding, Residual
@@ -75,6 +76,14 @@ class Layout:
     def torch_dtype(self) -> torch.dtype:
         return DTYPES[self.dtype]
 
+    @property
+    def floats_dtype(self) -> torch.dtype:
+        return float_buffer_dtype(self.torch_dtype)
+
+    @property
+    def _floats_bytes(self) -> int:
+        return self.floats_dtype.itemsize * self.floats
+
     def nbytes(self, shard: int) -> int:
         """Return the bytes of a shard's part without a codec."""
         mine = self.slices[shard]
@@ -82,7 +91,7 @@ class Layout:
 
     def _piggyback_bytes(self, shard: int) -> int:
         """Return the bytes of buffers behind a shard's slice."""
-        return self.torch_dtype.itemsize * self.floats + 8 * self.ints if shard == 0 else 0
+        return self._floats_bytes + 8 * self.ints if shard == 0 else 0
 
     def coded(self, codec: Codec, shard: int) -> int:
         """Return the bytes of a shard's part as `encode` gives it."""
@@ -125,7 +134,7 @@ class Layout:
         if shard > 0 or not self.floats + self.ints:
             codec.decode(data, out)
             return Payload(out)
-        codec.decode(data[: len(data) - 8 * self.ints - self.torch_dtype.itemsize * self.floats], out)
+        codec.decode(data[: len(data) - self._piggyback_bytes(shard)], out)
         return Payload(out, self._buffers(data))
 
     def view(self, data: bytearray | memoryview, shard: int) -> Payload:
@@ -144,8 +153,8 @@ class Layout:
         if not self.floats + self.ints:
             return None
         ints_at = len(data) - 8 * self.ints
-        floats_at = ints_at - self.torch_dtype.itemsize * self.floats
-        return Buffers(_values(data[floats_at:ints_at], self.torch_dtype), _values(data[ints_at:], torch.int64))
+        floats_at = ints_at - self._floats_bytes
+        return Buffers(_values(data[floats_at:ints_at], self.floats_dtype), _values(data[ints_at:], torch.int64))
 
 
 def _values(data: bytearray | memoryview, dtype: torch.dtype) -> Tensor:

@@ -161,7 +161,7 @@ def _part(memory: mmap.mmap, layout: Layout, start: int) -> _Part:
 
 
 def _contents(layout: Layout) -> list[tuple[int, torch.dtype]]:
-    return [(layout.size, layout.torch_dtype), (layout.floats, layout.torch_dtype), (layout.ints, torch.int64)]
+    return [(layout.size, layout.torch_dtype), (layout.floats, layout.floats_dtype), (layout.ints, torch.int64)]
 
 
 def _part_size(layout: Layout) -> int:

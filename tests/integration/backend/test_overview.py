@@ -111,11 +111,16 @@ def test_what_the_machine_says_of_a_process_is_stored_once(running: Running) -> 
     agent.heartbeat()
     (worker,) = look(running)["workers"]
     assert (worker["cpu"], worker["memory"], worker["gpu"]) == (0.5, 4096, None)
+    taken = {one["label"]: one for node in running.api.get("/nodes").json()["items"] for one in node["processes"]}
+    assert (taken["worker-0"]["cpu"], taken["worker-0"]["memory"], taken["worker-0"]["gpu_memory"]) == (0.5, 4096, None)
+    assert taken["server-0"]["memory"] is None, "it has not been measured"
     stored = running.api.get(f"/jobs/{running.id}/metrics", params={"names": metrics.CPU.name}).json()["items"]
     assert [(batch["source"], len(batch["points"])) for batch in stored] == [("worker-0", 1)]
-    agent.reports[id] |= {"usage": {"at": 1002.5, "cpu": 1.0, "memory": 8192}}
+    agent.reports[id] |= {"usage": {"at": 1002.5, "cpu": 1.0, "memory": 8192, "gpu": 0.75, "gpu_memory": 1 << 30}}
     agent.heartbeat()
     assert look(running)["workers"][0]["memory"] == 8192
+    [shown] = [one for node in running.api.get("/nodes").json()["items"] for one in node["processes"] if one["label"] == "worker-0"]
+    assert (shown["memory"], shown["gpu"], shown["gpu_memory"]) == (8192, 0.75, 1 << 30)
 
 
 def test_a_restarted_worker_is_another_incarnation_and_costs_no_retry(running: Running, platform: Platform) -> None:

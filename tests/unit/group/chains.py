@@ -17,6 +17,18 @@ from gradstream.workload import Split
 EXAMPLES, WORDS, WIDTH = 48, 11, 8
 
 
+class Broken(torch.autograd.Function):
+    """Its backward raises."""
+
+    @staticmethod
+    def forward(_ctx: Any, x: Tensor) -> Tensor:
+        return x.clone()
+
+    @staticmethod
+    def backward(_ctx: Any, *_gradients: Tensor) -> Tensor:
+        raise ValueError("this backward is broken")
+
+
 class Chain(nn.Module):
     """Something before the blocks, something behind them, an argument beside the chain, and a weight that is at both ends."""
 
@@ -24,6 +36,9 @@ class Chain(nn.Module):
         super().__init__()
         self.words = nn.Embedding(WORDS, WIDTH)
         self.layers = nn.ModuleList(nn.TransformerEncoderLayer(WIDTH, 2, 16, 0.0, batch_first=True) for _ in range(blocks))
+        if doing.startswith("broken "):
+            within = self.layers[int(doing.removeprefix("broken "))].linear2
+            within.register_forward_hook(lambda module, inputs, output: Broken.apply(output))
         self.norm = nn.LayerNorm(WIDTH)
         self.head = nn.Linear(WIDTH, WORDS, bias=False)
         self.head.weight = self.words.weight

@@ -4,6 +4,7 @@ it goes to a GPU and back, and must come out with the bits of the memory that pr
 from __future__ import annotations
 
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -154,16 +155,32 @@ def test_a_loss_that_needs_more_than_the_block_that_computes_is_refused(doing: s
     assert reason in str(raised.value.__cause__)
 
 
+def on_devices(spec: JobSpec, *devices: str) -> closing[GroupProblem]:
+    """Return a group whose processes have not begun."""
+    code = UserCode(spec)
+    flat, batches = FlatModel(code.model(), CPU, make_theta=shared_vector), Batches(code.dataset("train"), spec, 0)
+    return closing(GroupProblem(code, flat, batches, spec, devices=list(map(torch.device, devices))))
+
+
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
 def test_a_peer_without_its_gpu_says_so() -> None:
     spec = replicated(2, SYNC)
-    code = UserCode(spec)
-    flat, batches = FlatModel(code.model(), CPU, make_theta=shared_vector), Batches(code.dataset("train"), spec, 0)
-    with closing(GroupProblem(code, flat, batches, spec, devices=[CPU, torch.device("cuda:0")])) as problem:
+    with on_devices(spec, "cpu", "cuda:0") as problem:
         problem.start_peers(spec, "worker-0", 0)
         with pytest.raises(UserError) as raised:
             problem.gradient(0)
     assert "CUDA" in str(raised.value.__cause__)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
+def test_a_lead_without_its_gpu_says_so_and_leaves_nothing(tmp_path: Path) -> None:
+    """The process is closed without a step, as the first one of another machine is."""
+    spec = replicated(2, SYNC)
+    with pytest.raises(UserError) as raised, on_devices(spec, "cuda:0", "cpu") as problem:
+        problem.start_peers(spec, "worker-0", 0, tmp_path)
+    assert "CUDA" in str(raised.value.__cause__)
+    assert not list(tmp_path.iterdir())
+    assert not any(peer.is_alive() for peer in problem._others._processes)
 
 
 @pytest.mark.parametrize(("device", "takes"), [("cuda", "cuda"), ("cpu", "cpu"), ("auto", "auto")])

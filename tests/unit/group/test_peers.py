@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import threading
 import time
@@ -19,6 +20,7 @@ from torch.utils.data import TensorDataset
 from gradstream import Workload
 from gradstream.errors import InvalidWorkload
 from gradstream.group import peers
+from gradstream.group.peer import wait_for_end
 from gradstream.group.peers import PeerLost
 from gradstream.group.problem import GroupProblem
 from gradstream.group.requests import LoadState, Request, TakeState
@@ -58,7 +60,7 @@ class Peering(Workload):
                 time.sleep(1.0)  # so that the lead, which computes meanwhile, has to wait also on a busy machine
             case "lead sleeps" if not in_peer:
                 time.sleep(0.5)
-            case "dies" if in_peer:
+            case "dies" if in_peer and model.training:
                 os.kill(os.getpid(), signal.SIGKILL)
             case "observes":
                 self.observe(numbers, torch.ones(len(numbers)))
@@ -108,6 +110,20 @@ def test_a_peer_that_dies_while_it_computes_is_noticed_at_once(grouped: GroupPro
         grouped(job("dies"), 0).gradient(0)
 
 
+@pytest.mark.few(2)
+@pytest.mark.usefixtures("small_buckets")
+@pytest.mark.parametrize(
+    "group",
+    [{"fsdp": 2}, {"fsdp": 2, "stages": 2}, {"tensor": 2}, {"stages": 2}, {"fsdp": 2, "tensor": 2}],
+    ids=str,
+)
+def test_a_peer_that_dies_while_the_lead_is_in_user_code_is_no_error_of_it(group: dict[str, Any], grouped: GroupProblems) -> None:
+    """With fsdp, the backward of the lead's second part waits until the peer has added the part before."""
+    problem = grouped(job("dies", accumulate=2, roles={"worker": {"count": 1, "device": "cpu", "group": group}}), 0)
+    with pytest.raises(PeerLost, match=r"^peer \d of worker-0 has ended \(killed by signal 9\)"):
+        problem.gradient(0)
+
+
 @contextmanager
 def stopped(problem: GroupProblem, seconds: float | None = None) -> Iterator[Request]:
     """Stop peer 1, for so many seconds or the whole time, and give a request that fills its pipe."""
@@ -141,6 +157,31 @@ def test_a_peer_that_goes_on_in_time_gets_the_whole_request(grouped: GroupProble
         problem._others.ask(1, request)
         assert problem._others.answer(1) is None
     assert problem.gradient(0).examples == 8
+
+
+def test_a_peer_that_waits_for_its_end_waits_on_after_a_signal() -> None:
+    """User code may handle signals. The peer is a child of this test, which ends it."""
+    read, write = os.pipe()
+    peer = os.fork()
+    if peer == 0:
+        signal.signal(signal.SIGUSR1, lambda *_: os.write(write, b"handled"))
+        os.write(write, b"waiting")
+        try:
+            wait_for_end()
+        finally:
+            os.write(write, b"went on")
+            os._exit(1)
+    try:
+        assert os.read(read, 7) == b"waiting"
+        for _ in range(2):
+            eventually(lambda: psutil.Process(peer).status() != psutil.STATUS_RUNNING, "its wait")
+            os.kill(peer, signal.SIGUSR1)
+            assert os.read(read, 7) == b"handled"
+    finally:
+        os.kill(peer, signal.SIGKILL)
+        os.waitpid(peer, 0)
+        os.close(read)
+        os.close(write)
 
 
 def test_the_peers_end_with_their_lead(grouped: GroupProblems) -> None:
@@ -263,3 +304,14 @@ def test_a_mini_batch_that_cannot_be_split_is_refused_by_name(grouped: GroupProb
 def test_what_a_group_cannot_do_is_refused_with_a_remedy(more: dict[str, Any], remedy: str) -> None:
     with pytest.raises(ValueError, match=remedy):
         job(**more)
+
+
+@pytest.mark.parametrize("group", [{"stages": 4}, {"stages": 2, "replicate": 3}, {"stages": 8, "fsdp": 2}], ids=str)
+@pytest.mark.parametrize("batch_size", [8, 12, 200])
+def test_the_number_of_micro_batches_that_stages_are_refused_with_is_one_that_works(group: dict[str, int], batch_size: int) -> None:
+    roles = {"worker": {"group": group}}
+    with pytest.raises(ValueError, match="need as many parts of a mini-batch") as refused:
+        job(roles=roles, batch_size=batch_size)
+    found = {name: int(number) for name, number in re.findall(r"(batch_size to|accumulate:) (\d+)", str(refused.value))}
+    remedied = job(roles=roles, batch_size=found.get("batch_size to", batch_size), accumulate=found["accumulate:"])
+    assert remedied.accumulate >= group["stages"]

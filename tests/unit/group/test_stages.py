@@ -11,6 +11,7 @@ from torch import Tensor
 from gradstream import sim
 from gradstream.errors import InvalidWorkload
 from gradstream.group.peers import PeerLost
+from gradstream.group.requests import Check, TakeUse
 from gradstream.group.stages.bounds import stage_bounds
 from gradstream.group.stages.pipeline import one_forward_one_backward
 from gradstream.process.exits import UserError
@@ -134,6 +135,13 @@ def test_a_model_that_is_no_chain_is_refused(doing: str, said: str, grouped: Gro
     assert said in str(caught.value.__cause__)
 
 
+@pytest.mark.parametrize("stage", range(3))
+def test_an_error_in_the_backward_of_any_stage_is_one_of_the_workload(stage: int, grouped: GroupProblems) -> None:
+    with pytest.raises(UserError, match=r"^the workload failed in backward of loss\(\)$") as caught:
+        grouped(job(SYNC, 3, 4, {"blocks_": 3, "doing": f"broken {stage}"}), 0).gradient(0)
+    assert isinstance(caught.value.__cause__, ValueError)
+
+
 def test_fewer_blocks_than_stages_are_refused(grouped: GroupProblems) -> None:
     with pytest.raises(UserError) as caught:
         grouped(job(SYNC, 5, 8), 0)
@@ -153,6 +161,18 @@ def test_a_killed_stage_ends_the_group(grouped: GroupProblems) -> None:
     kill_peer("worker-0/2")
     with pytest.raises(PeerLost, match=r"^peer 2 of worker-0 has ended \(killed by signal 9\)"):
         problem.gradient(1)
+
+
+def test_a_stage_that_dies_after_its_answer_is_noticed_while_another_waits_for_it(grouped: GroupProblems) -> None:
+    """The one before may still read from it, and waits for the lead then, which asks the dead one for nothing."""
+    problem = grouped(job(SYNC, 3, 4), 0)
+    peers, part = problem._others, problem.take(0).shares[0].batch
+    peers.ask(1, Check(part))
+    peers.ask(2, TakeUse())
+    peers.answer(2)
+    kill_peer("worker-0/2")
+    with pytest.raises(PeerLost, match=r"^peer 2 of worker-0 has ended \(killed by signal 9\)"):
+        peers.answer(1)
 
 
 @pytest.mark.parametrize(("stages", "micro_batches"), [(1, 3), (2, 2), (2, 8), (4, 4), (4, 2), (3, 7)])

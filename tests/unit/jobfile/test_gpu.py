@@ -51,8 +51,12 @@ def test_a_gpu_has_no_more_than_itself_to_give(part: float) -> None:
     assert list(problems(role(gpu=part))) == ["/roles/worker/gpu"]
 
 
-@pytest.mark.parametrize("worker", [{"device": "cpu"}, {"hogwild": 2}])
-def test_workers_on_cpus_take_no_share(worker: dict[str, object]) -> None:
+@pytest.mark.parametrize(
+    ("worker", "remedy"),
+    [({"device": "cpu"}, "set roles.worker.device: cuda or auto, or remove gpu"), ({"hogwild": 2}, "remove gpu, or hogwild")],
+    ids=str,
+)
+def test_workers_on_cpus_take_no_share(worker: dict[str, object], remedy: str) -> None:
     [(place, message)] = problems(role(gpu=0.5, **worker)).items()
     assert place == "/roles/worker/gpu"
-    assert "set roles.worker.device: cuda or auto, or remove gpu" in message
+    assert f"these workers compute on CPUs; {remedy}" in message

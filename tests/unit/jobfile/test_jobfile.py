@@ -261,7 +261,7 @@ def test_an_interval_is_a_time_or_counted_and_survives_json(written: str, means:
             "/roles/worker/hogwild",
             "take inner: keep",
         ),
-        (["roles.server.count=0"], "/roles/server/count", "set gate: bsp, or take roles.server.count: 1"),
+        (["roles.server.count=0"], "/roles/server/count", "set gate: bsp, or set roles.server.count: 1"),
         (["roles.server.count=0", "gate={mode: bsp, quorum: 1}"], "/gate/quorum", "remove it"),
         (["roles.server={count: 0, device: auto}", "gate=bsp"], "/roles/server/device", "the workers hold the shards"),
         (["roles.server.count=0", "gate=bsp", "tables={default: {}}"], "/tables", "need servers"),

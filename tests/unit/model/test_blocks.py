@@ -63,6 +63,11 @@ class Astray(Layers):
         return [nn.Linear(2, 2)]
 
 
+class Generated(Layers):
+    def blocks(self, model: nn.Module) -> Any:
+        return (block for block in model.blocks)  # type: ignore[operator]
+
+
 def spec(kind: str = "Layers", **fields: Any) -> JobSpec:
     given = {
         "name": "layers",
@@ -152,6 +157,13 @@ def test_blocks_are_found() -> None:
             find_blocks(without)
 
 
+def test_blocks_may_come_from_a_generator() -> None:
+    code = UserCode(spec("Generated", recompute="blocks"))
+    model = code.model()
+    assert code.blocks(model) == list(model.blocks)  # type: ignore[arg-type]
+    assert all("forward" in vars(block) for block in model.blocks), "each is computed again"  # type: ignore[union-attr]
+
+
 def test_blocks_that_are_not_of_the_model_are_refused() -> None:
     with pytest.raises(UserError, match=r"blocks\(\)") as raised:
         UserCode(spec("Astray", recompute="blocks")).model()
@@ -160,5 +172,9 @@ def test_blocks_that_are_not_of_the_model_are_refused() -> None:
     with pytest.raises(InvalidWorkload, match=r"a Sequential has an embedding table.*override blocks\(model\)"):
         check_blocks(find_blocks(tabled), tabled)
     model = Deep()
+    with pytest.raises(InvalidWorkload, match="gives a str, and the model has no such module"):
+        check_blocks(["blocks.0"], model)  # type: ignore[list-item]
+    with pytest.raises(InvalidWorkload, match=r"blocks\(\) gives none"):
+        check_blocks([], model)
     with pytest.raises(InvalidWorkload, match="a BatchNorm1d that stands in another block"):
         check_blocks([model.blocks[0], model.blocks[0].norm], model)  # type: ignore[list-item]

@@ -14,7 +14,7 @@ from gradstream import jobfile, local_run, sim
 from gradstream.errors import InvalidWorkload
 from gradstream.evaluation.scoring import Scorer
 from gradstream.input.data import Batches
-from gradstream.model.computing.precision import FIRST_SCALE, GOOD_STEPS, LossScale
+from gradstream.model.computing.precision import FIRST_SCALE, GOOD_STEPS, LEAST_SCALE, LossScale
 from gradstream.model.computing.scaled import ScaledProblem, problem_of
 from gradstream.model.flat_model import FlatModel
 from gradstream.model.usercode import UserCode
@@ -116,6 +116,15 @@ def test_the_scale_is_halved_at_an_overflow_and_doubled_after_enough_good_steps(
     assert scale.value == FIRST_SCALE / 2
     assert p.grad is not None
     assert torch.equal(p.grad, torch.full((2,), 4 / FIRST_SCALE)), "divided by the scale that the loss had"
+
+
+def test_the_scale_comes_back_after_any_number_of_overflows() -> None:
+    """Its reciprocal is a number of float32, also after 1,000 mini-batches with labels that are none."""
+    scale, p = LossScale(), nn.Parameter(torch.ones(2))
+    for value in [float("nan")] * 1200 + [1.0] * GOOD_STEPS:
+        p.grad = torch.full((2,), value)
+        assert scale.unscale([p]) == (value == 1.0)
+    assert scale.value == 2 * LEAST_SCALE
 
 
 def test_a_server_drops_and_counts_overflowed_mini_batches() -> None:

@@ -9,6 +9,9 @@ import pytest
 import torch
 from torch import nn
 
+from gradstream.errors import PlaneLost
+from gradstream.group.peers import PeerLost
+from gradstream.input.fetchers import FetcherLost
 from gradstream.model.flat_model import FlatModel
 from gradstream.model.usercode import UserCode, blaming
 from gradstream.process import exits
@@ -57,6 +60,13 @@ def test_other_names_of_metrics_are_the_workloads_mistake(scores: str, name: str
 def test_the_innermost_part_is_blamed() -> None:
     with pytest.raises(UserError, match="inner"), blaming("outer"), blaming("inner"):
         raise ValueError
+
+
+@pytest.mark.parametrize("lost", [PlaneLost("gone"), PeerLost("gone"), FetcherLost("gone")], ids=repr)
+def test_the_loss_of_another_process_is_never_blamed_on_user_code(lost: Exception) -> None:
+    with pytest.raises(type(lost)) as caught, blaming("outer"), blaming("inner"):
+        raise lost
+    assert caught.value is lost
 
 
 def test_a_sparse_gradient_is_the_same_as_a_dense_one() -> None:

@@ -8,11 +8,13 @@ import pytest
 import torch
 from torch import nn
 
-from gradstream.center.entries import Init
+from gradstream.center.entries import Init, Payload
+from gradstream.codecs.raw import RAW
 from gradstream.model.flat_model import FlatModel
 from gradstream.process.saving.state_file import read_state, state_file
 from gradstream.wire.transport.layout import Layout
 from gradstream.wire.transport.messages import Header
+from gradstream.wire.transport.shm import Shared
 
 
 class Tied(nn.Module):
@@ -69,3 +71,30 @@ def test_one_of_an_older_version_has_no_names() -> None:
 def test_names_of_a_large_model_are_small_beside_it() -> None:
     many = tuple((f"transformer.blocks.{k}.attention.weight", (4096, 4096)) for k in range(500))
     assert len(msgspec.json.encode(many)) < 40_000
+
+
+class Narrow(nn.Module):
+    def __init__(self, dtype: torch.dtype) -> None:
+        super().__init__()
+        self.linear = nn.Linear(6, 1, dtype=dtype)
+        self.register_buffer("position", torch.arange(300.0))
+        self.register_buffer("large", torch.tensor(1e6))
+        self.register_buffer("count", torch.tensor(7))
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_buffers_keep_their_digits_and_their_range_beside_narrow_parameters(dtype: torch.dtype, tmp_path: Path) -> None:
+    """In bfloat16 257 would be 256, and in float16 a million infinite."""
+    flat, other = (FlatModel(Narrow(dtype), torch.device("cpu")) for _ in range(2))
+    buffers = flat.buffers()
+    layout = Layout.of(flat.theta, buffers, 1)
+    data = layout.encode(RAW, Payload(flat.theta, buffers))
+    assert len(data) == layout.nbytes(0) == layout.coded(RAW, 0) == 2 * 7 + 4 * 301 + 8
+    shared = Shared.make(tmp_path, 0, 0, layout)
+    shared.put_out(buffers)
+    for found in (layout.decode(RAW, data, 0, layout.vector()).buffers, layout.view(data, 0).buffers, shared.take_out(0).buffers):
+        assert found is not None
+        other.model.position.zero_()  # type: ignore[operator]
+        other.load_buffers(found)
+        assert torch.equal(other.model.position, torch.arange(300.0))  # type: ignore[arg-type]
+        assert (float(other.model.large), int(other.model.count)) == (1e6, 7)  # type: ignore[arg-type]

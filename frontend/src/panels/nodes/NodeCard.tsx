@@ -1,4 +1,4 @@
-import { Alert, Anchor, Progress, Table, Text } from "@mantine/core"
+import { Alert, Anchor, Progress, Text } from "@mantine/core"
 import { Link } from "react-router"
 import type { Node } from "@/client"
 import { Stat } from "@/components/display/Stat"
@@ -8,6 +8,7 @@ import { useRotateNode } from "@/hooks/platform/useNodes"
 import { useNow } from "@/hooks/useNow"
 import { formatAgo, formatBytes, formatDuration, formatMoment, formatNumber, formatPercent } from "@/lib/format"
 import { DrainButton } from "./DrainButton"
+import { NodeProcesses } from "./NodeProcesses"
 import { RemoveButton } from "./RemoveButton"
 import { RotateButton } from "./RotateButton"
 import { RotationNote } from "./RotationNote"
@@ -64,7 +65,7 @@ export function NodeCard({ node }: { node: Node }) {
             Joined {formatAgo(joined_at, now)} by the token {joined_with}
           </Text>
         )}
-        <Processes node={node} now={now} />
+        <NodeProcesses node={node} now={now} />
       </Panel>
     </div>
   )
@@ -102,42 +103,4 @@ function Gpus({ node: { gpus, processes } }: { node: Node }) {
         ))}
     </Text>
   ))
-}
-
-function Processes({ node: { name, processes }, now }: { node: Node; now: number }) {
-  if (processes.length === 0) {
-    return (
-      <Text size="sm" mt="sm" c="dimmed">
-        No process runs here.
-      </Text>
-    )
-  }
-  return (
-    <Table mt="sm" aria-label={`Processes on ${name}`} verticalSpacing={6} className={classes.processes}>
-      <Table.Thead>
-        <Table.Tr>
-          <Table.Th>Job</Table.Th>
-          <Table.Th>Process</Table.Th>
-          <Table.Th>Status</Table.Th>
-          <Table.Th visibleFrom="sm">Started</Table.Th>
-        </Table.Tr>
-      </Table.Thead>
-      <Table.Tbody>
-        {processes.map(({ id, job_id, job, label, status, started_at }) => (
-          <Table.Tr key={id}>
-            <Table.Td className={classes.job}>
-              <Anchor component={Link} to={`/jobs/${job_id}/processes`} size="sm">
-                {job}
-              </Anchor>
-            </Table.Td>
-            <Table.Td>{label}</Table.Td>
-            <Table.Td>
-              <StatusBadge status={status} />
-            </Table.Td>
-            <Table.Td visibleFrom="sm">{started_at && formatAgo(started_at, now)}</Table.Td>
-          </Table.Tr>
-        ))}
-      </Table.Tbody>
-    </Table>
-  )
 }

@@ -29,7 +29,7 @@ export function ServersPanel() {
     { head: "Apply", cell: ({ apply }) => formatMoments(apply) },
     { head: "Busy", cell: ({ busy }) => formatPercent(busy, 0) },
     { head: "CPU", cell: ({ cpu }) => formatPercent(cpu, 0) },
-    { head: "Memory", cell: ({ memory }) => (memory === null ? "–" : formatBytes(memory)) },
+    { head: "Memory", cell: ({ memory }) => formatBytes(memory) },
     { head: "Last seen", cell: ({ at }) => formatAgo(at, now) },
   ]
   return (

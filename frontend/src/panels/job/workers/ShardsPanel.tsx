@@ -62,7 +62,7 @@ function Row({ shard: { rank, slice_bytes, busy, apply, queue } }: { shard: Shar
   return (
     <Table.Tr>
       <Table.Td fw={550}>{rank}</Table.Td>
-      {[slice_bytes === null ? "–" : formatBytes(slice_bytes), formatPercent(busy), formatMoments(apply), formatCount(queue)].map((said, index) => (
+      {[formatBytes(slice_bytes), formatPercent(busy), formatMoments(apply), formatCount(queue)].map((said, index) => (
         <Table.Td key={HEADS[index]} ta="right" style={{ whiteSpace: "nowrap" }}>
           {said}
         </Table.Td>

@@ -50,19 +50,19 @@ function columns(workers: readonly WorkerLoad[], now: number): Column<WorkerLoad
     ...(workers.some(({ slower }) => slower !== null) ? [{ head: "Speed", cell: ({ slower }: WorkerLoad) => (slower ? `${formatNumber(slower, 2)} × slower` : "") }] : []),
     ...(workers.some(({ peers }) => peers.length > 0) ? [COMPUTES] : []),
     { head: "CPU", cell: ({ cpu }) => formatPercent(cpu, 0), peerCell: ({ cpu }) => formatPercent(cpu, 0) },
-    { head: "Memory", cell: ({ memory }) => bytes(memory), peerCell: ({ memory }) => bytes(memory) },
+    { head: "Memory", cell: ({ memory }) => formatBytes(memory), peerCell: ({ memory }) => formatBytes(memory) },
   ]
   if (workers.some(({ gpu }) => gpu !== null)) {
-    shown.push({ head: "GPU", cell: ({ gpu }) => formatPercent(gpu, 0) }, { head: "GPU memory", cell: ({ gpu_memory }) => bytes(gpu_memory) })
+    shown.push({ head: "GPU", cell: ({ gpu }) => formatPercent(gpu, 0) }, { head: "GPU memory", cell: ({ gpu_memory }) => formatBytes(gpu_memory) })
   }
   return [
     ...shown,
-    { head: "Sent/s", cell: ({ sent_per_second }) => bytes(sent_per_second) },
-    { head: "Received/s", cell: ({ received_per_second }) => bytes(received_per_second) },
+    { head: "Sent/s", cell: ({ sent_per_second }) => wholeBytes(sent_per_second) },
+    { head: "Received/s", cell: ({ received_per_second }) => wholeBytes(received_per_second) },
     { head: "Last seen", cell: ({ at }) => formatAgo(at, now), peerCell: ({ at }) => formatAgo(at, now) },
   ]
 }
 
-function bytes(count: number | null): string {
-  return count === null ? "–" : formatBytes(Math.round(count))
+function wholeBytes(count: number | null): string {
+  return formatBytes(count && Math.round(count))
 }
