@@ -20,7 +20,7 @@ from gradstream.group.mesh import PeerMesh
 from gradstream.process.exits import UserError
 from gradstream.spec.roles import WorkerGroup
 from gradstream.wire.gpu.connecting import Connecting, connect_vectors
-from gradstream.wire.gpu.vector_group import VectorGroup, VectorGroupError
+from gradstream.wire.gpu.vector_group import LONGEST_WAIT, VectorGroup, VectorGroupError
 
 LOOK_INTERVAL = 0.5
 """Seconds between two looks for processes that have failed."""
@@ -39,6 +39,13 @@ def adds_on_devices(group: WorkerGroup, devices: Sequence[torch.device], gpu_sha
         return False
     have_one_each = gpu_share == 1 and devices[0].type == "cuda" and len(set(devices)) == len(devices)
     return group.collective == "nccl" or have_one_each
+
+
+def open_meeting(meeting: Path, count: int) -> FileStore:
+    """Return the store in this file, in which processes find each other. One may come as late as its first mini-batch takes."""
+    store = FileStore(str(meeting), count)
+    store.set_timeout(LONGEST_WAIT)  # torch's own is five minutes, after which NCCL fails
+    return store
 
 
 class ReplicateSum:
@@ -85,7 +92,7 @@ class ReplicateSum:
             group.close()
 
     def _connect(self) -> VectorGroup:
-        store = FileStore(str(self._meeting), self._count)
+        store = open_meeting(self._meeting, self._count)
         connecting = Connecting(lambda go_on: connect_vectors(store, self._number, self._count, self._device))
         with self._inside_wait():
             return connecting.take(self._look, LOOK_INTERVAL)

@@ -9,9 +9,9 @@ from typing import Any
 
 from torch._C._distributed_c10d import PrefixStore, ProcessGroupGloo, Store, Work
 
-from gradstream.wire.gpu.vector_group import VectorGroup, VectorGroupError
+from gradstream.wire.gpu.vector_group import LONGEST_WAIT, VectorGroup, VectorGroupError
 
-_CONNECT_TIMEOUT, _LONGEST_WAIT = timedelta(seconds=60), timedelta(days=30)
+_CONNECT_TIMEOUT = timedelta(seconds=60)
 _Gloo: Any = ProcessGroupGloo
 """Torch's stubs lack much of it."""
 _made: list[Any] = []
@@ -27,7 +27,7 @@ class GlooTwin(VectorGroup):
             self._group = _Gloo(PrefixStore("twin", store), rank, count, options)
         except RuntimeError as error:
             raise VectorGroupError(str(error)) from error
-        self._group._set_default_timeout(_LONGEST_WAIT)
+        self._group._set_default_timeout(LONGEST_WAIT)
         _made.append(self._group)
 
     def finish(self, work: Work, look: Callable[[float], None], look_interval: float) -> None:

@@ -13,18 +13,15 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from datetime import timedelta
 from typing import Any
 
 import torch
 from torch._C._distributed_c10d import PrefixStore, Store, Work
 
-from gradstream.wire.gpu.vector_group import VectorGroup, VectorGroupError
+from gradstream.wire.gpu.vector_group import LONGEST_WAIT, VectorGroup, VectorGroupError
 
 log = logging.getLogger(__name__)
 
-LONGEST_WAIT = timedelta(days=30)
-"""NCCL's own bound of a wait for another process, whose mini-batch may take as long."""
 _POLL_INTERVAL = 0.0001
 """Seconds between two looks at what the GPU has done."""
 _CLOSING = 10.0

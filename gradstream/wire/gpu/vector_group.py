@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 from torch._C._distributed_c10d import Work
+
+LONGEST_WAIT = timedelta(days=30)
+"""Torch's own bound of a wait for another process, whose mini-batch may take as long."""
 
 
 class VectorGroupError(RuntimeError):

@@ -62,6 +62,10 @@ class Peering(Workload):
                 time.sleep(0.5)
             case "dies" if in_peer and model.training:
                 os.kill(os.getpid(), signal.SIGKILL)
+            case "dies in backward" if in_peer and model.training:
+                loss = model(ones).mean()
+                loss.register_hook(lambda _: os.kill(os.getpid(), signal.SIGKILL))
+                return loss
             case "observes":
                 self.observe(numbers, torch.ones(len(numbers)))
             case "logs":
@@ -112,14 +116,18 @@ def test_a_peer_that_dies_while_it_computes_is_noticed_at_once(grouped: GroupPro
 
 @pytest.mark.few(2)
 @pytest.mark.usefixtures("small_buckets")
+@pytest.mark.parametrize("more", [{}, {"recompute": "blocks"}], ids=str)
+@pytest.mark.parametrize("doing", ["dies", "dies in backward"])
 @pytest.mark.parametrize(
     "group",
     [{"fsdp": 2}, {"fsdp": 2, "stages": 2}, {"tensor": 2}, {"stages": 2}, {"fsdp": 2, "tensor": 2}],
     ids=str,
 )
-def test_a_peer_that_dies_while_the_lead_is_in_user_code_is_no_error_of_it(group: dict[str, Any], grouped: GroupProblems) -> None:
+def test_a_peer_that_dies_while_the_lead_is_in_user_code_is_no_error_of_it(
+    group: dict[str, Any], doing: str, more: dict[str, Any], grouped: GroupProblems
+) -> None:
     """With fsdp, the backward of the lead's second part waits until the peer has added the part before."""
-    problem = grouped(job("dies", accumulate=2, roles={"worker": {"count": 1, "device": "cpu", "group": group}}), 0)
+    problem = grouped(job(doing, accumulate=2, roles={"worker": {"count": 1, "device": "cpu", "group": group}}, **more), 0)
     with pytest.raises(PeerLost, match=r"^peer \d of worker-0 has ended \(killed by signal 9\)"):
         problem.gradient(0)
 

@@ -11,13 +11,14 @@ import pytest
 import torch
 
 from gradstream import sim
-from gradstream.group.devices.replicate_sum import adds_on_devices
+from gradstream.group.devices.replicate_sum import adds_on_devices, open_meeting
 from gradstream.group.peers import PeerLost
 from gradstream.group.problem import GroupProblem
 from gradstream.group.step import ReplicateStep
 from gradstream.process.exits import UserError
 from gradstream.spec import JobSpec
 from gradstream.spec.roles import WorkerGroup
+from gradstream.wire.gpu.vector_group import LONGEST_WAIT
 from tests import nets
 from tests.nets import CPU
 from tests.unit.group.chains import ADAG, SYNC
@@ -135,6 +136,10 @@ def test_a_killed_process_ends_the_group_and_is_named(copied: GroupProblems) -> 
     kill_peer("worker-0/2")
     with pytest.raises(PeerLost, match=r"^peer 2 of worker-0 has ended \(killed by signal 9\), and with it the whole worker$"):
         problem.gradient(1)
+
+
+def test_a_process_may_come_to_the_meeting_as_late_as_to_a_sum(tmp_path: Path) -> None:
+    assert open_meeting(tmp_path / "meeting", 2).timeout == LONGEST_WAIT
 
 
 def test_the_meeting_place_goes_with_the_group(copied: GroupProblems, tmp_path: Path) -> None:
