@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from gradstream.process.exits import UserError
 from gradstream.process.order import ProcessOrder
 from gradstream.process.saving.checkpoint_names import worker_part
 from gradstream.process.saving.part import CheckpointPartFiles, resumed_state
-from gradstream.process.saving.uploads import Uploads
+from gradstream.process.saving.uploads import Uploads, part_timeout
 from gradstream.process.store import open_store
 from gradstream.process.watchdogs.start import StartWatchdog
 from gradstream.process.watchdogs.step import step_watchdog
@@ -150,9 +151,12 @@ class Worker(LinkEvents):
         if t + 1 == self._problem.total:  # the last push may bring another center at any time, so its step is not waited for
             self._problem.hooks.end_epoch_before(t + 1)
 
-    def save_state(self, checkpoint: int, state: dict[str, Any]) -> None:
+    def save_state(self, checkpoint: int, state: Callable[[], dict[str, Any]]) -> None:
         self._record_parameters()
-        self._add_state(checkpoint, state)
+        if self._uploads.wait_for_part(part_timeout(self._order.store)):
+            self._add_state(checkpoint, state())
+        else:
+            log.warning("checkpoint %s is left out, as an earlier one is still being stored", checkpoint)
         self._problem.hooks.save(checkpoint)
 
     def _record_parameters(self) -> None:

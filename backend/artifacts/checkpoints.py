@@ -100,7 +100,7 @@ def _commit(
     data: dict[str, Any] = {"attempt": attempt, "checkpoint": number, "version": manifest.version, "samples": manifest.samples}
     data |= needed
     feed.record(session, job, EventKind.CHECKPOINT, f"{name} of attempt {attempt} is committed.", actor=process.label, data=data)
-    if lists:  # only rows of tables rest on those of earlier checkpoints
+    if lists or number != FINAL_CHECKPOINT:
         tell = partial(_tell_servers, platform.plane, plane_id(job.id, attempt), number)
         after_commit(session, ("committed", job.id, attempt, number), tell)
     _forget_old(session, platform, job, row)
@@ -120,7 +120,9 @@ def _tell_servers(redis: Redis, j: str, number: int) -> None:
         plane.control_committed(redis, j, number)
     except AWAY as error:
         log.warning(
-            "the servers do not hear that a checkpoint is committed; the next rests on an earlier one", plane=j, error=str(error)
+            "the servers do not hear that a checkpoint is committed; the next may be late, or rest on an earlier one",
+            plane=j,
+            error=str(error),
         )
 
 

@@ -202,6 +202,7 @@ RULES: tuple[AlertRule, ...] = (
     AlertRule(lambda kept: {"": kept.shared_rows} if kept.shared_rows else {}, _describe_overlap),
     AlertRule(lambda kept: {kept.late_files: ""} if kept.late_files else {}, _describe_late_files),  # more files: another alert
     _rule_of(lambda kept: kept.exports),
+    _rule_of(lambda kept: kept.checkpoints),
     _rule_of(lambda kept: kept.source),
     _rule_of(lambda kept: kept.passes),
     AlertRule(lambda kept: kept.tables.full, _describe_full_machines, resolutions=lambda kept: kept.tables.resolutions()),

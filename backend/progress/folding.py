@@ -52,7 +52,7 @@ _WATCHED = pass_alerts.TAKEN | table_alerts.TAKEN | source_alerts.TAKEN
 
 
 _COUNTED = ("samples", "version", "loss", "not_finite", "throughput", "remaining", "done", "figures", "passes")
-_OF_ATTEMPT = (*_COUNTED, "awaited", "slow", "hanging", "plane_holder", "exports", "source", "tables", "rows_beyond")
+_OF_ATTEMPT = (*_COUNTED, "awaited", "slow", "hanging", "plane_holder", "exports", "checkpoints", "source", "tables", "rows_beyond")
 """Fields that begin anew with an attempt."""
 
 
@@ -117,6 +117,7 @@ def _take_batch(new: Folded, source: str, points: Sequence[Point], at: float) ->
     if label_of(source) == _FIRST_SHARD:
         for point in finite:
             new.throughput.take(point, at)
+            new.checkpoints.take(point, at)
     new.summaries.take(source, new.attempt, finite)
 
 

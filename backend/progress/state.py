@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
+from backend.progress.checkpoint_watch import CheckpointWatch
 from backend.progress.curve import LossCurve
 from backend.progress.results import Results
 from backend.progress.throughput import Throughput
@@ -58,6 +59,7 @@ class Folded(BaseModel):
     passes: pass_alerts.PassWatch = Field(default_factory=pass_alerts.PassWatch)
     """The last passes over the data of this attempt."""
     exports: FailedExports = Field(default_factory=FailedExports)
+    checkpoints: CheckpointWatch = Field(default_factory=CheckpointWatch)
     source: SourceTrouble = Field(default_factory=SourceTrouble)
     """The stream or topic that the job follows."""
     tables: table_alerts.TableWatch = Field(default_factory=table_alerts.TableWatch)
@@ -127,6 +129,12 @@ def center_bytes(state: dict[str, Any]) -> int | None:
 def seconds_to_store(state: dict[str, Any]) -> float:
     """Return the most seconds that storing a vector of the center's size may take: an hour, whatever size user code reports."""
     return min((center_bytes(state) or 0) / SLOWEST, _LONGEST_STORE)
+
+
+def checkpoint_watch(state: dict[str, Any], attempt: int) -> CheckpointWatch:
+    """Return that of this attempt."""
+    kept = Folded.model_validate(state)
+    return kept.checkpoints if kept.attempt == attempt else CheckpointWatch()
 
 
 def failed_exports(state: dict[str, Any], attempt: int) -> FailedExports:

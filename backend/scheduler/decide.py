@@ -215,15 +215,28 @@ def _going_on(now: Situation, start_timeout: float) -> Step | None:
 
 def _take_checkpoint(now: Situation) -> Step | None:
     """Take the next checkpoint when it is due. The one under way is committed or abandoned first, and none follows the last one.
-    By samples, the shards take checkpoints without a request."""
+    By samples, the shards take checkpoints without a request, and skip some while one is being stored."""
     interval = now.spec.checkpoint.cadence.seconds
     if interval is None:
-        return None
-    under_way = now.checkpoint_requested > (now.checkpoint_committed or 0)
-    if now.final_checkpoint or (under_way and now.since_checkpoint_request < CHECKPOINT_TIMEOUT + now.to_store):
+        return _replace_awaited(now)
+    if now.final_checkpoint or is_under_way(now):
         return None
     due = now.is_training and now.since_checkpoint_request >= interval
     return TakeCheckpoint(now.checkpoint_requested + 1) if due else None
+
+
+def is_under_way(now: Situation) -> bool:
+    """Return whether a checkpoint that was requested is being made or stored, and not late enough to be abandoned."""
+    is_open = now.checkpoint_requested > (now.checkpoint_committed or 0)
+    return is_open and now.since_checkpoint_request < CHECKPOINT_TIMEOUT + now.to_store
+
+
+def _replace_awaited(now: Situation) -> Step | None:
+    """Abandon a checkpoint by samples that is not stored in time: ask for the next one, which the shards wait for instead."""
+    timeout, number = CHECKPOINT_TIMEOUT + now.to_store, now.awaited_checkpoint + 1
+    is_posted = now.checkpoint_requested >= number and now.since_checkpoint_request < timeout
+    is_late = now.awaited_checkpoint and now.since_awaited >= timeout and now.is_training and not now.final_checkpoint
+    return TakeCheckpoint(number) if is_late and not is_posted else None
 
 
 def _ask_for_export(now: Situation) -> Step | None:

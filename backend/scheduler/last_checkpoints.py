@@ -28,7 +28,8 @@ from backend.jobs.models import JobRow
 from backend.metrics import ingest
 from backend.platform import Platform
 from backend.scheduler import rollback
-from backend.scheduler.situation import load
+from backend.scheduler.decide import is_under_way
+from backend.scheduler.situation import Situation, load
 from gradstream.api.statuses import JobStatus
 from gradstream.process.order import plane_id
 from gradstream.wire import plane
@@ -50,6 +51,8 @@ class CheckpointRequest:
     attempt: int
     number: int
     """The least number that a checkpoint taken after the request can have."""
+    follows: int = 0
+    """The checkpoint that its processes still store; they hold copies for one at a time. 0: they store none."""
     kept: int | None = None
     """Number of the checkpoint from which the job resumes without a new one; None: from the start."""
     kept_at: datetime | None = None
@@ -167,31 +170,47 @@ def _request_of_job(database: Database, job_id: UUID, idle: list[CheckpointReque
         job = job_rows.lock(session, job_id)
         if job is None:
             return
-        trains = _trains(session, job)
-        request = _request_checkpoint(session, job) if trains else CheckpointRequest(job.id, job.name, job.attempt, 0)
+        situation = load(session, job)
+        trains = _trains(situation)
+        request = _request_checkpoint(session, job, situation) if trains else CheckpointRequest(job.id, job.name, job.attempt, 0)
     (waiting if trains else idle).append(request)
 
 
-def _trains(session: Session, job: JobRow) -> bool:
-    situation = load(session, job)
+def _trains(situation: Situation) -> bool:
     working = any(process.role == "worker" and process.running for process in situation.processes)
     return situation.status is JobStatus.RUNNING and working and not situation.final_checkpoint
 
 
-def _request_checkpoint(session: Session, job: JobRow) -> CheckpointRequest:
+def _request_checkpoint(session: Session, job: JobRow, situation: Situation) -> CheckpointRequest:
     attempt, kept = lifecycle.current_attempt(session, job), artifacts.newest_checkpoint(session, job.id)
+    follows = attempt.checkpoint_requested if is_under_way(situation) else 0
     number = max(attempt.checkpoint_requested, attempt.checkpoint or 0) + 1
     attempt.checkpoint_requested, attempt.checkpoint_requested_at = number, now(session)
     before = (kept.number, kept.created_at) if kept else (None, None)
-    return CheckpointRequest(job.id, job.name, attempt.number, number, *before)
+    return CheckpointRequest(job.id, job.name, attempt.number, number, follows, *before)
 
 
 def _post_requests(platform: Platform, waiting: Sequence[CheckpointRequest]) -> None:
     for each in waiting:
         try:
+            if not _is_stored(platform.database, each):
+                continue
             plane.control_checkpoint(platform.plane, plane_id(each.job_id, each.attempt), each.number)
         except AWAY as error:
             log.warning("a last checkpoint could not be requested; trying again", job=str(each.job_id), error=first_line(error))
+
+
+def _is_stored(database: Database, request: CheckpointRequest) -> bool:
+    """Return whether the checkpoint that the requested one follows is committed."""
+    if not request.follows:
+        return True
+    try:
+        with database.transaction() as session:
+            attempt = job_rows.attempt(session, request.job_id, request.attempt)
+            return attempt is not None and (attempt.checkpoint or 0) >= request.follows
+    except MAY_PASS as error:
+        log.warning("it cannot be said whether a checkpoint is committed", job=str(request.job_id), error=first_line(error))
+        return False
 
 
 def _find_committed(

@@ -19,7 +19,7 @@ from backend.jobs import repository as job_rows
 from backend.jobs import service as jobs
 from backend.jobs.models import AttemptRow, JobRow, ProcessRow
 from backend.nodes import service as nodes
-from backend.progress.state import Folded, failed_exports, seconds_to_store
+from backend.progress.state import Folded, checkpoint_watch, failed_exports, seconds_to_store
 from gradstream.api.statuses import AttemptStatus, JobStatus, ProcessStatus
 from gradstream.center.entries import FINAL_CHECKPOINT
 from gradstream.process.exits import FAILED_STARTS, GOOD, UNCHARGED, ExitReason
@@ -85,6 +85,10 @@ class Situation:
     """The newest export is committed, and has the newest version of the center that was reported."""
     export_retry_delay: float | None = None
     """Seconds from the request of an export that a server could not store to the next one; None: the newest has not failed."""
+    awaited_checkpoint: int = 0
+    """The checkpoint by samples that is being stored while others are skipped; 0: none is."""
+    since_awaited: float = 0.0
+    """Seconds since the first one was skipped for it."""
     to_store: float = 0.0
     """Seconds that it may take to store a vector of the center's size."""
     intended: int = 0
@@ -129,7 +133,7 @@ def load(session: Session, job: JobRow) -> Situation:
     all_rows = job_rows.processes(session, job.id, job.attempt)
     rows = [row for row in all_rows if not row.replaced]
     since = _Since(moment)
-    export = exports.newest(session, job)
+    export, watch = exports.newest(session, job), checkpoint_watch(job.progress, job.attempt)
     return Situation(
         job_id=job.id,
         status=JobStatus(job.status),
@@ -154,6 +158,8 @@ def load(session: Session, job: JobRow) -> Situation:
         export_under_way=export is not None and export.committed_at is None,
         export_is_current=_is_current(export, job),
         export_retry_delay=failed_exports(job.progress, job.attempt).retry_delay(export.place) if export else None,
+        awaited_checkpoint=watch.awaited,
+        since_awaited=moment.timestamp() - watch.since if watch.awaited else 0.0,
         to_store=seconds_to_store(job.progress),
         shards=_choice(session, job, rows),
     )

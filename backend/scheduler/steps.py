@@ -248,9 +248,9 @@ class Steps:
 
     def _take_checkpoint(self, session: Session, job: JobRow, number: int) -> None:
         attempt = lifecycle.current_attempt(session, job)
-        if attempt.checkpoint_requested > (attempt.checkpoint or 0):
-            message = f"Checkpoint {attempt.checkpoint_requested} timed out and was abandoned."
-            feed.record(session, job, EventKind.WARNING, message, actor=_ACTOR, data={"checkpoint": attempt.checkpoint_requested})
+        if number - 1 > (attempt.checkpoint or 0):
+            message = f"Checkpoint {number - 1} timed out and was abandoned."
+            feed.record(session, job, EventKind.WARNING, message, actor=_ACTOR, data={"checkpoint": number - 1})
         attempt.checkpoint_requested, attempt.checkpoint_requested_at = number, now(session)
         after_commit(
             session,

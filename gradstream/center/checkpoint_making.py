@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gradstream.center.checkpoint_schedule import CheckpointSchedule
+from gradstream.center.entries import Checkpoint, Committed, Entry
 from gradstream.center.gate import GateKeeper
 from gradstream.center.members import Members
 from gradstream.center.parameters.center import Center
@@ -15,7 +16,7 @@ from gradstream.center.waiting import WaitingRanks
 from gradstream.center.watchers import Watchers
 from gradstream.spec import JobSpec
 
-CheckpointPart = tuple[int, list[int], dict[str, Any]]
+CheckpointPart = tuple[int, list[int], dict[str, Any] | None]
 """This shard's part of a checkpoint; see `Output.checkpoint`."""
 
 
@@ -28,10 +29,16 @@ class CheckpointMaking:
         self._spec, self._members, self._gate, self._waiting, self._responses = spec, members, gate, waiting, responses
         self._watchers = watchers
         self.schedule = CheckpointSchedule()
+        self.may_copy = True
+        """This process may hold one more copy of its part. If not, the part is left out, so the checkpoint is never committed."""
 
-    def ask(self, number: int) -> None:
-        if self.schedule.ask(number) and not self._waits_inside:
-            self._announce()
+    def note_entry(self, entry: Entry, *, ending: bool) -> None:
+        """`ending`: it is too late for a checkpoint."""
+        match entry:
+            case Checkpoint(number) if not ending and self.schedule.ask(number) and not self._waits_inside:
+                self._announce()
+            case Committed(number, what="checkpoint"):
+                self.schedule.note_commit(number)
 
     def ask_if_due(self, samples: int, *, ending: bool) -> None:
         """Ask for a checkpoint by samples, once for each multiple; `ending`: it is too late for one."""
@@ -44,6 +51,10 @@ class CheckpointMaking:
         if self.schedule.asked:
             self._announce()
 
+    def waits_only_for(self, rank: int) -> bool:
+        """Return whether a state of this rank, or its leave, makes the checkpoint."""
+        return bool(self.schedule.making) and all(each.saved for other, each in self._members.items() if other != rank)
+
     def make(self, center: Center | None, state: Callable[[], dict[str, Any]]) -> CheckpointPart | None:
         """Return the checkpoint once every live worker stands at a boundary and has written its state. None: not yet.
 
@@ -51,8 +62,8 @@ class CheckpointMaking:
         members = self._members
         if not (self.schedule.making and center and members) or not all(member.saved for member in members.values()):
             return None
-        made = self.schedule.making, sorted(members), state()
-        self.schedule.making = 0
+        made = self.schedule.making, sorted(members), state() if self.may_copy else None
+        self.schedule.note_made()
         for rank, member in sorted(members.items()):
             at_gate = rank in self._waiting or rank in self._gate.pending
             free = not at_gate and not self._watchers.hold_workers

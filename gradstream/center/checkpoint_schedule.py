@@ -1,4 +1,4 @@
-"""The checkpoint that was asked for and the one that is being made. One at a time, each number once."""
+"""The checkpoints that were asked for, that are being made and that are being stored. One at a time, each number once."""
 
 from __future__ import annotations
 
@@ -13,6 +13,12 @@ class CheckpointSchedule:
     """The checkpoint for which workers save their states; 0: none."""
     asked: int = 0
     """The checkpoint that the shard will announce when the round closes; 0: none."""
+    waits_for_commits: bool = False
+    """Checkpoints are committed; those by samples that are due while one is being stored are skipped."""
+    uncommitted: int = 0
+    """The checkpoint that was made last, while the log has no word of its commit; 0: none."""
+    skipped: int = 0
+    """Checkpoints by samples that were skipped since that one was made."""
     barred: bool = False
     """A worker was lost and the job will restart from its last checkpoint, so no further one may be taken."""
     _last: int = 0
@@ -31,7 +37,10 @@ class CheckpointSchedule:
         return self._every is not None and is_due(before, samples, self._every)
 
     def ask_next(self) -> bool:
-        """Ask for the checkpoint with the next number, as `ask` does."""
+        """Ask for the checkpoint with the next number, as `ask` does. False also while the one before is being stored."""
+        if self.uncommitted:
+            self.skipped += 1
+            return False
         return self.ask(self._last + 1)
 
     def ask(self, number: int) -> bool:
@@ -45,6 +54,14 @@ class CheckpointSchedule:
         """Begin to make the checkpoint that was asked for, and return its number."""
         self.making, self.asked = self.asked, 0
         return self.making
+
+    def note_made(self) -> None:
+        """All processes have copied their parts, and store them."""
+        self.uncommitted, self.making, self.skipped = self.making if self.waits_for_commits else 0, 0, 0
+
+    def note_commit(self, number: int) -> None:
+        if number == self.uncommitted:
+            self.uncommitted = 0
 
     def give_up(self) -> None:
         self.making = self.asked = 0

@@ -263,5 +263,6 @@ class Output:
     """On shard 0: passes over data that workloads observed, and that are over now."""
     export: ExportModel | None = None
     """An export to make of the model as it is now."""
-    checkpoint: tuple[int, list[int], dict[str, object]] | None = None
-    """A checkpoint that was made: its number, the ranks that saved, and this shard's state (a copy)."""
+    checkpoint: tuple[int, list[int], dict[str, object] | None] | None = None
+    """A checkpoint that was made: its number, the ranks that saved, and this shard's state (a copy). No state: this process
+    still stores its part of an earlier one."""

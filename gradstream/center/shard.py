@@ -21,7 +21,6 @@ from gradstream.center.dealing.dealer import Dealer
 from gradstream.center.entries import (
     EVALUATOR,
     FINAL_CHECKPOINT,
-    Checkpoint,
     Entry,
     Init,
     Join,
@@ -95,8 +94,8 @@ class Shard:
         self._resending = Resending(self.members, self._responses, self._watchers)
         mine = spec, self.members, self.gate, self._waiting, self._responses
         self._pushes = Pushes(*mine, self._drift, self.dealer)
-        self._checkpoint_making = CheckpointMaking(*mine, self._watchers)
-        self._checkpoints, self.ledger = self._checkpoint_making.schedule, self._pushes.ledger
+        self.checkpoint_making = CheckpointMaking(*mine, self._watchers)
+        self._checkpoints, self.ledger = self.checkpoint_making.schedule, self._pushes.ledger
         self.observed, self.passes = self._pushes.observed, self._pushes.passes
         self._exports = ExportSchedule(spec)
         self._closing = PassClosing(self.members, self.gate, self.observed, self.passes, self._exports)
@@ -119,8 +118,6 @@ class Shard:
                 self._join(entry)
             case Leave():
                 self._leave(entry)
-            case Checkpoint(number) if not (self._stopping or self.over):
-                self._checkpoint_making.ask(number)
             case StopWorkers(rank=int(rank)):
                 if rank in self.members:
                     self._responses.tell(rank, "stop")
@@ -138,6 +135,7 @@ class Shard:
             case Rejected():
                 self._resending.resend(entry)
         self._exports.note_entry(entry)
+        self.checkpoint_making.note_entry(entry, ending=self._stopping or self.over)
         self._settle()
         self._out.export = self._exports.take() if self.center and not self.over else None
         self._try_checkpoint()
@@ -227,7 +225,7 @@ class Shard:
             self._close_round(counting)
         self._out.passes += self._closing.close_passes(self.center)
         self._watchers.keep_if_due(self.center)
-        self._checkpoint_making.ask_if_due(self.center.samples, ending=self._stopping or self.over)
+        self.checkpoint_making.ask_if_due(self.center.samples, ending=self._stopping or self.over)
         self._watchers.answer()
         if not self._watchers.hold_workers:
             for rank, held in self._waiting.released(self.center.samples):
@@ -252,11 +250,11 @@ class Shard:
 
     def _close_round(self, counting: list[int]) -> None:
         held = self._pushes.count_round(counting)
-        self._checkpoint_making.announce_with_close()
+        self.checkpoint_making.announce_with_close()
         self._pushes.end_round(held)
 
     def _try_checkpoint(self) -> None:
-        made = self._checkpoint_making.make(self.center if self.started else None, self._state_of_checkpoint)
+        made = self.checkpoint_making.make(self.center if self.started else None, self._state_of_checkpoint)
         if made:
             self._out.checkpoint = made
 

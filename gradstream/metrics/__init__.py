@@ -55,11 +55,7 @@ SHARE = define_metric(
     drawn=False,
 )
 ACTIVE = define_metric(
-    "train/active",
-    "Worker participates",
-    "1",
-    "1 while a worker takes part, 0 after it has left for good, by worker",
-    drawn=False,
+    "train/active", "Worker participates", "1", "1 while a worker takes part, 0 after it has left for good, by worker", drawn=False
 )
 ROWS = define_metric("table/rows", "Rows", "rows", "Rows of all embedding tables, by shard")
 CANDIDATES = define_metric("table/candidates", "Candidates", "keys", "Keys without a row that wait for their admission, by shard")
@@ -294,6 +290,7 @@ LEDGER = (PUSHED, APPLIED, DEFERRED, DROPPED, PENDING)
 REASONS = (DROPPED_STALE, DROPPED_QUORUM, DROPPED_NOT_FINITE, DROPPED_SUPERSEDED)
 """Why pushes of a worker were dropped: `DROPPED` is the sum of these. One that is 0 is not reported."""
 from gradstream.metrics.awaited import AWAITED as AWAITED  # noqa: E402
+from gradstream.metrics.checkpoints import STORED_CHECKPOINTS as STORED_CHECKPOINTS  # noqa: E402
 from gradstream.metrics.dealt import DEALT as DEALT  # noqa: E402  # pages list metrics in the order of their definition
 from gradstream.metrics.media import MEDIA as MEDIA  # noqa: E402
 from gradstream.metrics.media import MEDIA_DROPPED as MEDIA_DROPPED  # noqa: E402

@@ -20,6 +20,7 @@ _GROUPS = {
     "server": "Servers",
     "ledger": "Ledger",
     "table": "Embedding tables",
+    "checkpoint": "Checkpoints",
     "export": "Exports",
     "rows": "Rows of each table",
     "worker": "Workers",

@@ -35,6 +35,7 @@ from gradstream.shard_server.mailbox import Mailbox
 from gradstream.shard_server.report import ServerReport
 from gradstream.shard_server.response_messages import Incarnation
 from gradstream.shard_server.saving.checkpoint_files import CheckpointFiles
+from gradstream.shard_server.saving.checkpoint_report import CheckpointReport
 from gradstream.shard_server.saving.export_files import ExportFiles
 from gradstream.shard_server.saving.table_summaries import TableSummaries
 from gradstream.shard_server.settings import ServerSettings
@@ -67,8 +68,10 @@ class HostedShard:
         )
         self._summaries = TableSummaries(order, settings.summary_every)
         self.shard = Shard(order.spec, device, TableHosting(order.spec, order.rank, folder, rows_in_checkpoints=False))
+        self.shard.checkpoint_making.schedule.waits_for_commits = not order.store.is_folder
         self._staging = Staging(device) if device else None
         self.report = ServerReport(reporter, order, self.shard, settings)
+        self._checkpoint_report = CheckpointReport(reporter, order, self.shard.checkpoint_making.schedule)
         if resumed := self._files.resumed():
             mailbox.layout, state, rows = resumed
             self.shard.load(state, rows, mailbox.layout.pieces(order.rank))
@@ -92,11 +95,15 @@ class HostedShard:
             self._mailbox.resend_response((entry.rank, entry.incarnation), entry.number, position)
         if isinstance(entry, Committed):
             (self._exports if entry.what == "export" else self._files).note_commit(entry.number, self._tables)
+        making = self.shard.checkpoint_making
+        if isinstance(entry, Saved | Leave) and making.waits_only_for(entry.rank):
+            making.may_copy = self._files.may_copy()
         is_first = self.shard.center is None
         output = self.shard.handle(entry, payload, self._mailbox.destination)
         if is_first and self._tables:
             self._files.put_start_rows(self._tables)
         self._after(output, position)
+        self._checkpoint_report.handled(entry)
         if isinstance(entry, Join | Leave):
             self.report.members_changed()
         return output
@@ -107,6 +114,7 @@ class HostedShard:
         if output.checkpoint:
             assert self._mailbox.layout is not None, "there is a center, so there was an Init"
             self._files.write(output.checkpoint, self._mailbox.layout, self._tables)
+            self._checkpoint_report.made(output.checkpoint[0])
             self._exports.bound_memory(self._tables)
         responses = self._staging.give(output.responses, self._mailbox.has_center_of) if self._staging else output.responses
         self._mailbox.write_responses(responses, position)

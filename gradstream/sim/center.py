@@ -67,7 +67,7 @@ class ShardedCenter:
         outputs = [first, *others]
         made: dict[tuple[int, ...], Payload] = {}
         responses = [self._joined(parts, made) for parts in zip(*(output.responses for output in outputs), strict=True)]
-        states = [output.checkpoint[2] for output in outputs if output.checkpoint]
+        states = [output.checkpoint[2] for output in outputs if output.checkpoint and output.checkpoint[2]]
         return Settled(responses, first.decisions, first.passes, (*first.checkpoint[:2], states) if first.checkpoint else None)
 
     @property

@@ -57,8 +57,8 @@ class _KeptStates(LinkEvents):
     def __init__(self, states: dict[int, dict[int, dict[str, Any]]], rank: int) -> None:
         self._states, self._rank = states, rank
 
-    def save_state(self, checkpoint: int, state: dict[str, Any]) -> None:
-        self._states[checkpoint][self._rank] = state
+    def save_state(self, checkpoint: int, state: Callable[[], dict[str, Any]]) -> None:
+        self._states[checkpoint][self._rank] = state()
 
 
 class Simulation:

@@ -229,7 +229,7 @@ class Link:
 
     def _save_for_checkpoint(self) -> None:
         checkpoint, self._checkpoint = self._checkpoint, 0
-        self._events.save_state(checkpoint, self.state())
+        self._events.save_state(checkpoint, self.state)
         ticket = self._send_entry(Saved(self._rank, self._incarnation, self._tickets.next_seq, checkpoint), None)
         while not ticket.answered and not self.stopped:
             self._receive_response()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from torch import Tensor
@@ -12,8 +13,8 @@ from gradstream.center.entries import Push, Response
 class LinkEvents:
     """Events of a link, which a worker overrides. Here they do nothing."""
 
-    def save_state(self, checkpoint: int, state: dict[str, Any]) -> None:
-        """Keep this worker's state for a checkpoint."""
+    def save_state(self, checkpoint: int, state: Callable[[], dict[str, Any]]) -> None:
+        """Keep this worker's state for a checkpoint. `state` copies it; call it before this returns, or not at all."""
 
     def posting(self, push: Push, x: Tensor) -> None:
         """Look at what a push will send, before a codec changes it. `x`: shape (size,), on the CPU; not to be kept."""

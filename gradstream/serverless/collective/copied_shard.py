@@ -30,6 +30,7 @@ class CopiedShard:
         `Shard`."""
         self._layout, self._vectors, self._destination = layout, vectors, destination
         self.shard = Shard(order.spec, device)
+        self.shard.checkpoint_making.schedule.waits_for_commits = not order.store.is_folder
         if resumed := resumed_shard(open_store(order.store, order), order.spec.shards, 0, folder):
             self.shard.load(resumed.state, parameters=resumed.layout.pieces(0))
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from gradstream.center.checkpoint_making import CheckpointPart
 from gradstream.center.entries import FINAL_CHECKPOINT
 from gradstream.center.positions import offsets_at, taken_at
 from gradstream.process.order import ProcessOrder
@@ -17,7 +19,7 @@ from gradstream.process.saving.content import TextContent
 from gradstream.process.saving.part import CheckpointPartFiles
 from gradstream.process.saving.part_list import EarlierFile, ListedFile
 from gradstream.process.saving.tensor_file import TensorFile
-from gradstream.process.saving.uploads import Uploads
+from gradstream.process.saving.uploads import Uploads, part_timeout
 from gradstream.process.store import open_store, tables_file
 from gradstream.shard_server.saving.pending_rows import PendingRows
 from gradstream.shard_server.saving.resumed_shard import resumed_shard
@@ -27,6 +29,9 @@ if TYPE_CHECKING:  # needs numba, which jobs without tables never import
     from gradstream.center.tables.hosted import HostedTables
     from gradstream.center.tables.storage.row_file import StoredRows
     from gradstream.shard_server.saving.row_files import RowFiles
+
+
+log = logging.getLogger(__name__)
 
 
 class CheckpointFiles:
@@ -61,10 +66,17 @@ class CheckpointFiles:
 
             yield from (read_rows(path) for _, path in self._resumed)
 
-    def write(self, checkpoint: tuple[int, list[int], dict[str, object]], layout: Layout, tables: HostedTables | None) -> None:
+    def may_copy(self) -> bool:
+        """Return whether a checkpoint may be copied: no earlier one is being stored. It waits a moment for that."""
+        return self._uploads.wait_for_part(part_timeout(self._order.store))
+
+    def write(self, checkpoint: CheckpointPart, layout: Layout, tables: HostedTables | None) -> None:
         """Hand the copy over for storing, without waiting. `tables`: the rows that the copy leaves out; `pending` copies them.
         Shard 0 also stores the manifest, which lists the checkpoint's parts. With the last checkpoint go the trained rows."""
         number, members, state = checkpoint
+        if state is None:
+            log.warning("checkpoint %s is left out, as an earlier one is still being stored", number)
+            return
         needed = number == FINAL_CHECKPOINT
         whole: dict[str, Any] = {"layout": layout.as_dict(), "shard": _on_host(state)}
         part = self._with_rows(number, whole, tables) if tables else CheckpointPartFiles(number, self._part, whole)
@@ -76,7 +88,7 @@ class CheckpointFiles:
             manifest |= {"version": center["version"], "samples": center["samples"]}
             manifest["pushed"] = {rank: account["pushed"] for rank, account in ledger.items()}
             if (spec := self._order.spec).stop.never:  # whoever feeds it may drop the data that no worker needs any more
-                trained: Any = state["members"]["positions"]  # type: ignore[index]
+                trained: Any = state["members"]["positions"]
                 positions = {rank: trained.get(rank, 0) for rank in range(spec.roles.worker.count)}
                 manifest["positions"] = {rank: taken_at(position) for rank, position in positions.items()}
                 if offsets := {rank: found for rank, position in positions.items() if (found := offsets_at(position))}:

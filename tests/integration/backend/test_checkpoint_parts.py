@@ -69,8 +69,8 @@ def test_a_part_of_many_files_is_whole_with_its_state_and_comes_back_whole(runni
     assert agent.resume("worker-1", "worker-1") == [(f"1/{folder}worker-1.safetensors", b"state")]
 
 
-def test_the_servers_hear_that_a_checkpoint_with_rows_is_committed(running: Running, platform: Platform) -> None:
-    """Another checkpoint has nothing that later ones rest on."""
+def test_the_servers_hear_that_a_checkpoint_is_committed(running: Running, platform: Platform) -> None:
+    """Then they make the next one by samples, which may rest on its rows."""
 
     def told() -> list[Entry]:
         log: Any = platform.plane.xrange(keys.log(plane_id(UUID(running.id), 1)))
@@ -78,11 +78,11 @@ def test_the_servers_hear_that_a_checkpoint_with_rows_is_committed(running: Runn
         return [header.entry for header in headers if header and isinstance(header.entry, Committed)]
 
     running.agent.commit_checkpoint(1)
-    assert told() == []
+    assert told() == [Committed(1)]
     commit(running, 2, b"base", [])
-    assert told() == [Committed(2)]
+    assert told() == [Committed(1), Committed(2)]
     commit(running, 3, b"x", [earlier(1, 2, ROWS, b"base")])
-    assert told() == [Committed(2), Committed(3)]
+    assert told() == [Committed(1), Committed(2), Committed(3)]
 
 
 def test_a_checkpoint_is_not_committed_while_a_listed_file_is_another(running: Running) -> None:

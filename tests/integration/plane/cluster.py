@@ -73,8 +73,8 @@ class _Uploading(LinkEvents):
     def __init__(self, uploads: Uploads, rank: int, distances: list[float]) -> None:
         self._uploads, self._rank, self._distances = uploads, rank, distances
 
-    def save_state(self, checkpoint: int, state: dict[str, Any]) -> None:
-        self._uploads.add_all(CheckpointPartFiles(checkpoint, worker_part(self._rank), state), needed=True)
+    def save_state(self, checkpoint: int, state: Callable[[], dict[str, Any]]) -> None:
+        self._uploads.add_all(CheckpointPartFiles(checkpoint, worker_part(self._rank), state()), needed=True)
 
     def measured_distance(self, distance: float) -> None:
         self._distances.append(distance)

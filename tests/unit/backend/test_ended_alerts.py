@@ -56,6 +56,12 @@ ENDED: dict[str, tuple[dict[str, Any], Gate, str]] = {
         "another export. The log of server-1 names the tables and the reason. Look for a full disk of the platform, or an API "
         "that was away.",
     ),
+    "late checkpoints": (
+        {"checkpoints": {"stored": 7, "late": {"number": 7, "seconds": 48.24, "skipped": 3}}},
+        STALE,
+        "Checkpoints were made less often than checkpoint.every says: storing checkpoint 7 took 48.2 s, and 3 that were due "
+        "meanwhile were skipped. In the next run, raise checkpoint.every, or give the platform's files a faster disk.",
+    ),
     "out of reach": (
         {"source": {"unreached_by": [0, 2]}},
         STALE,

@@ -215,3 +215,23 @@ def test_what_is_stored_is_no_longer_held(tmp_path: Path) -> None:
     del tensor
     eventually(lambda: held() is None, "the memory of a checkpoint that is stored")
     uploads.finish()
+
+
+def test_a_process_may_copy_the_next_checkpoint_when_its_part_is_stored_or_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = order((tmp_path / "store").as_uri())
+    held, let_go = FolderStore(made.store, made), threading.Event()
+    put = held.put
+    monkeypatch.setattr(held, "put", lambda name, content, sha256=None: (let_go.wait(60), put(name, content, sha256))[1])
+    uploads = Uploads(held)
+    uploads.add("environment.json", TextContent("{}"))
+    assert uploads.wait_for_part(0.0), "it is of no checkpoint"
+    uploads.add_all(CheckpointPartFiles(1, "worker-0", {"x": torch.zeros(1)}), needed=False)
+    assert not uploads.wait_for_part(0.0)
+    let_go.set()
+    assert uploads.wait_for_part(60.0)
+    (tmp_path / "store" / "2" / "checkpoints" / "2").write_text("a file in place of the folder")
+    uploads.add_all(CheckpointPartFiles(2, "worker-0", {"x": torch.zeros(1)}), needed=False)
+    assert uploads.wait_for_part(60.0)
+    uploads.finish()
