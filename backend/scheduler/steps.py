@@ -185,11 +185,11 @@ class Steps:
         spec, machines = load(session, job).spec, queue.free_machines(session)
         worker = spec.roles.worker_of(process.role, process.rank)
         if worker is None or spec.roles.worker.group.machines == 1:
-            place = place_again(process.role, process.rank, spec, machines, process.node_id)
+            place = place_again(process.role, process.rank, spec, machines, process.node_id, process.gpus)
             return [process], [place] if place else []
         live = [row for row in job_rows.processes(session, job.id, job.attempt) if not row.replaced]
         rows = [row for row in live if spec.roles.worker_of(row.role, row.rank) == worker]
-        return rows, place_group_again(worker, spec, machines, {row.node_id for row in rows})
+        return rows, place_group_again(worker, spec, machines, {row.node_id: row.gpus for row in rows})
 
     def _note_waiting(self, session: Session, job: JobRow, message: str) -> None:
         if job.message != message:

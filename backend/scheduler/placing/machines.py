@@ -47,6 +47,8 @@ class Machine:
     gpu_memory: Mapping[int, int] = field(default_factory=dict)
     """Bytes of each GPU; a GPU that is not in it has unknown memory."""
 
+    gpus_before: tuple[int, ...] = ()
+    """The GPUs that the process which starts again had there, one for each of its processes; they are taken first."""
     gpu_obstacle: str = ""
     """Why jobs cannot use the GPUs that it has, which are not counted then, and a remedy; empty: they can, or it has none."""
 
@@ -60,9 +62,15 @@ class Machine:
         return replace(self, free_slots=tuple(range(self.slots)), free_ticks=dict.fromkeys(self.every_gpu, GPU_TICKS))
 
     def free_shares(self, share: int, beside: Collection[int] = ()) -> list[int]:
-        """Return the GPU of each free share of 1/`share`: those of `beside` first, then the fullest: whole ones stay free."""
+        """Return the GPU of each free share of 1/`share`: `gpus_before` first, then those of `beside`, then the fullest: whole ones
+        stay free."""
         ordered = sorted(self.free_ticks, key=lambda gpu: (gpu not in beside, self.free_ticks[gpu]))
-        return [gpu for gpu in ordered for _ in range(self.free_ticks[gpu] * share // GPU_TICKS)]
+        others, again = [gpu for gpu in ordered for _ in range(self.free_ticks[gpu] * share // GPU_TICKS)], list[int]()
+        for gpu in self.gpus_before:
+            if gpu in others:
+                others.remove(gpu)
+                again.append(gpu)
+        return again + others
 
     def count_fitting(self, worker: WorkerRole) -> int:
         """Return the workers that fit on what is free, each with a slot and, if it must have them, its GPUs."""

@@ -10,7 +10,7 @@ has less is none for it (docs/adr/0156-a-shard-shares-the-gpu-of-a-worker.md).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -237,9 +237,12 @@ def _preference(machine: Machine, spec: Placeable) -> tuple[int, int, str]:
     return -gpus, -len(machine.free_slots), machine.name
 
 
-def place_again(role: Role, rank: int, spec: JobSpec, machines: Sequence[Machine], before: UUID) -> Place | None:
-    """One process of a running job anew, on the machine where it was if it still fits there. A worker without servers
-    fits on no other if the model lies there in shared memory."""
+def place_again(
+    role: Role, rank: int, spec: JobSpec, machines: Sequence[Machine], before: UUID, gpus: Sequence[int] = ()
+) -> Place | None:
+    """One process of a running job anew, on the machine and the GPUs where it was if it still fits there. A worker without servers
+    fits on no other machine if the model lies there in shared memory."""
+    machines = _with_gpus_before(machines, {before: gpus})
     if role == "worker" and spec.shares_memory:
         machines = [machine for machine in machines if machine.id == before]
     if role == "worker":
@@ -257,14 +260,20 @@ def place_again(role: Role, rank: int, spec: JobSpec, machines: Sequence[Machine
     return Place(role, rank, host.id, host.name)
 
 
-def place_group_again(worker: int, spec: JobSpec, machines: Sequence[Machine], before: Collection[UUID]) -> list[Place]:
-    """Place a group over several machines anew, on those where it was if it still fits there; empty: it fits nowhere."""
+def place_group_again(worker: int, spec: JobSpec, machines: Sequence[Machine], before: Mapping[UUID, Sequence[int]]) -> list[Place]:
+    """Place a group over several machines anew, on those where it was if it still fits there; empty: it fits nowhere. `before`: its
+    GPUs on each."""
+    machines = _with_gpus_before(machines, before)
     hosts = [machine for machine in open_machines(suitable_machines(spec, machines)) if not machine.cuts_network]
     alone = spec.model_copy(update={"roles": _one_worker(spec)})
     others = spec.roles.worker.group.machines - 1
     ordered = sorted(hosts, key=lambda machine: (machine.id not in before, -len(machine.free_slots), machine.name))
     places = _groups(alone, [machine for machine in ordered if machine.count_fitting(spec.roles.worker)])
     return [replace(each, rank=worker * others + each.rank if each.role == "peers" else worker) for each in places]
+
+
+def _with_gpus_before(machines: Sequence[Machine], before: Mapping[UUID, Sequence[int]]) -> list[Machine]:
+    return [replace(machine, gpus_before=tuple(before.get(machine.id, ()))) for machine in machines]
 
 
 def _one_worker(spec: JobSpec) -> object:

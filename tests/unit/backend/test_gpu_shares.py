@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -12,7 +13,7 @@ import pytest
 from backend.jobs.places.gpu_ticks import Tick, choose_ticks, gpus_of, read_ticks, write_ticks
 from backend.scheduler.placing.line import QueueLine, Waits
 from backend.scheduler.placing.machines import Machine
-from backend.scheduler.placing.placement import Place, place, without_places
+from backend.scheduler.placing.placement import Place, place, place_again, without_places
 from backend.scheduler.placing.shortages import Shortage
 from gradstream.spec import JobSpec
 from gradstream.spec.values import GPU_SHARES, GPU_TICKS
@@ -282,3 +283,25 @@ def _added(each: Place) -> Counter[int]:
     for gpu, ticks in each.ticks:
         found[gpu] += ticks
     return found
+
+
+def test_a_worker_that_begins_again_takes_the_gpu_that_it_had_if_it_is_free() -> None:
+    """There its shard is, too, and vectors stay within the GPU. The fullest one may be another job's."""
+    spec, here = job(1, 0.5), UUID(int=ord("a"))
+
+    def again(free: dict[int, int], *had: int, of: JobSpec = spec) -> tuple[int, ...]:
+        place = place_again("worker", 0, of, [replace(machine("a", 4, gpus=len(free)), free_ticks=free)], here, had)
+        assert place is not None
+        return place.gpus
+
+    assert again({0: 30, 1: 60, 2: 60}, 2) == (2,), "GPU 0 is fuller"
+    assert again({0: 30, 1: 60, 2: 0}, 2) == (0,), "another job has taken it"
+    assert again({0: 30, 1: 60}) == (0,), "it was on the CPU"
+    group = {"count": 1, "device": "cuda", "gpu": 0.5, "group": 2}
+    pair = JobSpec.model_validate(spec.model_dump() | {"roles": {"server": {"count": 1}, "worker": group}})
+    assert again({0: 60, 1: 60, 2: 60}, 1, 2, of=pair) == (1, 2), "each process of a group has its own again"
+    assert again({0: 60, 1: 30, 2: 0}, 1, 2, of=pair) == (0, 1), "one of them is taken"
+    elsewhere = replace(machine("b", 4, gpus=2), free_ticks={0: 30, 1: 60})
+    moved = place_again("worker", 0, spec, [machine("a", 0, slots=4, gpus=2), elsewhere], here, [1])
+    assert moved is not None
+    assert (moved.node, moved.gpus) == ("b", (0,)), "on another machine, the fullest"

@@ -109,13 +109,13 @@ def test_a_group_that_cannot_span_machines_is_refused_with_a_remedy(
 
 def test_a_group_is_placed_again_as_one_and_where_it_was_if_it_fits() -> None:
     wanted, a, b = job(2, 2), UUID(int=ord("a")), UUID(int=ord("b"))
-    again = place_group_again(1, wanted, [machine("a", 1), machine("b", 1), machine("c", 4)], {a, b})
+    again = place_group_again(1, wanted, [machine("a", 1), machine("b", 1), machine("c", 4)], {a: [], b: []})
     assert {p.node for p in again} == {"a", "b"}
     assert sorted((p.role, p.rank) for p in again) == [("peers", 1), ("worker", 1)]
-    moved = place_group_again(0, wanted, [machine("a", 1), machine("b", 0, slots=1), machine("c", 4)], {a, b})
+    moved = place_group_again(0, wanted, [machine("a", 1), machine("b", 0, slots=1), machine("c", 4)], {a: [], b: []})
     assert {p.node for p in moved} == {"a", "c"}
     drained = replace(machine("c", 4), draining=True)
-    assert place_group_again(0, wanted, [machine("a", 4), drained], {a, b}) == []
+    assert place_group_again(0, wanted, [machine("a", 4), drained], {a: [], b: []}) == []
 
 
 PEERS, OTHERS = process("peers"), process("peers", 1)
