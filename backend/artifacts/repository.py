@@ -93,6 +93,13 @@ def put_artifact(
     session.execute(row.on_conflict_do_update(index_elements=["job_id", "name"], set_=values))
 
 
+def remove_artifact(session: Session, row: ArtifactRow) -> None:
+    """Remove it with the row of its file."""
+    attempt, _, path = row.path.partition("/")
+    remove_file(session, row.job_id, int(attempt), path)
+    session.delete(row)
+
+
 def checkpoints_of(session: Session, job_ids: Sequence[UUID]) -> list[CheckpointRow]:
     """The committed checkpoints of these jobs."""
     return list(session.scalars(select(CheckpointRow).where(CheckpointRow.job_id.in_(job_ids))))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from uuid import UUID
 
@@ -12,8 +12,8 @@ from sqlalchemy.orm import Session
 from backend.artifacts import admitting, checkpoints, exports, repository
 from backend.artifacts.models import CheckpointRow, FileRow
 from backend.artifacts.schemas import Artifacts, JobCheckpoint, JobFile, JobFiles, Kind, StoredFile
-from backend.artifacts.stored_json import read_manifest, read_parameters, read_result, read_table_summary
-from backend.db import storable
+from backend.artifacts.stored_json import about_model, read_manifest, read_parameters, read_result, read_table_summary
+from backend.db import after_commit
 from backend.files import FileStore
 from backend.jobs import feed
 from backend.jobs import repository as job_rows
@@ -30,7 +30,7 @@ from gradstream.process.saving.checkpoint_names import LIST, CheckpointPath, fol
 from gradstream.process.saving.exports import PART, ExportPath
 from gradstream.process.saving.model_files import INDEX, describe, model_of, read_index
 from gradstream.process.saving.table_summary import is_summary_file
-from gradstream.process.store import BEST, MODEL, RESULT, START, TENSORS, TENSORS_EARLIER, is_tables_file
+from gradstream.process.store import MODEL, RESULT, START, TENSORS, TENSORS_EARLIER, is_tables_file
 from gradstream.updates.parameter_table import PARAMETERS
 
 
@@ -64,10 +64,11 @@ def put(session: Session, platform: Platform, process_id: UUID, path: str, uploa
     completes = at is not None and at.may_complete
     committed = checkpoints.commit_if_complete(session, platform, job, process, at.number) if at and completes else None
     exports.commit_complete(session, platform, job, process, path)
-    if path == ENVIRONMENT or model_of(path) or is_tables_file(path):
+    if model := model_of(path):
+        _enter_model(session, platform.files, job, process.attempt, path, model)
+    elif path == ENVIRONMENT or is_tables_file(path):
         kind: Kind = "environment" if path == ENVIRONMENT else "model"
-        note = about_model(platform.files.of_attempt(job.id, process.attempt, path), path)
-        enter(session, job, process.attempt, path, kind, size=upload.size, sha256=sha256, note=note)
+        enter(session, job, process.attempt, path, kind, size=upload.size, sha256=sha256)
     return StoredFile(path=path, size=upload.size, sha256=sha256, committed_checkpoint=committed)
 
 
@@ -95,6 +96,25 @@ def _check_index(session: Session, job_id: UUID, attempt: int, model: str, recei
     missing = [part for part in read_index(received, model).parts if repository.file(session, job_id, attempt, part) is None]
     if missing:
         raise Invalid(f"{missing[0]} is not stored; an index comes after all parts.", path=missing[0])
+
+
+def _enter_model(session: Session, files: FileStore, job: JobRow, attempt: int, path: str, model: str) -> None:
+    """Give the user a stored file of a model. The parts of an attempt wait for their index. With it, or with the one file of a
+    smaller model, the files of an earlier attempt go, so that the job has one whole model at any time."""
+    is_part = path not in (model, model + INDEX)
+    if is_part and repository.file(session, job.id, attempt, model + INDEX) is None:
+        return
+    whole = [path] if is_part or path == model else [*read_index(files.of_attempt(job.id, attempt, path), model).parts, path]
+    for name in whole:
+        row = repository.file(session, job.id, attempt, name)
+        assert row is not None, "it is stored"
+        note = about_model(files.of_attempt(job.id, attempt, name), name)
+        enter(session, job, attempt, name, "model", size=row.size, sha256=row.sha256, note=note)
+    others = [each for each in repository.artifacts(session, job.id) if model_of(each.name) == model and each.name not in whole]
+    for other in () if is_part else others:
+        repository.remove_artifact(session, other)
+        remove = partial((files.of_job(job.id) / other.path).unlink, missing_ok=True)
+        after_commit(session, ("model", job.id, other.path), remove)
 
 
 def latest_file(session: Session, files: FileStore, process_id: UUID, name: str) -> Path:
@@ -139,26 +159,6 @@ def start_file(session: Session, files: FileStore, process_id: UUID, name: str |
 def _is_of_a_part(name: str) -> bool:
     at = CheckpointPath.parse(folder_of(FINAL_CHECKPOINT) + name)
     return at is not None and at.part is not None
-
-
-def about_model(path: Path, name: str) -> str | None:
-    """Return a note on a file of a model: `eval/loss 0.31 at 20,000 samples` of the best one, as the file itself says, and how
-    many parts an index names. None: there is nothing to say."""
-    if name.endswith(INDEX) and (model := model_of(name)):
-        index = read_index(path, model)
-        best = _about_best(index.metadata.gradstream)
-        parts = f"{len(index.parts)} parts, {index.metadata.total_size:,} bytes of tensors"
-        return f"{best}; {parts}" if best else parts
-    return _about_best(describe(path)) if name == BEST else None
-
-
-def _about_best(described: str | None) -> str | None:
-    """`eval/loss 0.31 at 20,000 samples`; None, if it does not say it."""
-    try:
-        about = json.loads(described or "")["best"]
-        return f"{storable(about['metric'])} {float(about['value']):.6g} at {int(about['samples']):,} samples"
-    except (ValueError, KeyError, TypeError):
-        return None
 
 
 def model_files(session: Session, files: FileStore, job_id: UUID, model: str) -> tuple[Found, dict[str, Path]]:

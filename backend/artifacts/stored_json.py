@@ -14,11 +14,11 @@ from gradstream.bounds import MAX_COUNT
 from gradstream.errors import Invalid, Mistake
 from gradstream.process.saving.checkpoint_names import LIST, STATE_SUFFIXES, CheckpointPath, folder_of, shard_part, worker_part
 from gradstream.process.saving.exports import PART, ExportPart, ExportPath, export_folder
-from gradstream.process.saving.model_files import INDEX, MAX_INDEX, model_of
+from gradstream.process.saving.model_files import INDEX, MAX_INDEX, describe, model_of, read_index
 from gradstream.process.saving.part_list import MAX_BYTES, PartList
 from gradstream.process.saving.table_summary import MAX_BYTES as MAX_SUMMARY
 from gradstream.process.saving.table_summary import ShardSummary, is_summary_file
-from gradstream.process.store import RESULT
+from gradstream.process.store import BEST, RESULT
 from gradstream.spec import JobSpec
 from gradstream.updates.parameter_table import MAX_BYTES as MAX_PARAMETERS
 from gradstream.updates.parameter_table import PARAMETERS, ParameterTable
@@ -111,6 +111,26 @@ def read_manifest(path: Path, spec: JobSpec) -> Manifest:
 def read_result(path: Path) -> StoredResult:
     """Read the evaluator's result. Raises: Invalid: it is too large, or does not have its form."""
     return _check(StoredResult, _read(path, MAX_RESULT), "result", None)
+
+
+def about_model(path: Path, name: str) -> str | None:
+    """Return a note on a file of a model: `eval/loss 0.31 at 20,000 samples` of the best one, as the file itself says, and how
+    many parts an index names. None: there is nothing to say."""
+    if name.endswith(INDEX) and (model := model_of(name)):
+        index = read_index(path, model)
+        best = _about_best(index.metadata.gradstream)
+        parts = f"{len(index.parts)} parts, {index.metadata.total_size:,} bytes of tensors"
+        return f"{best}; {parts}" if best else parts
+    return _about_best(describe(path)) if name == BEST else None
+
+
+def _about_best(described: str | None) -> str | None:
+    """`eval/loss 0.31 at 20,000 samples`; None, if it does not say it."""
+    try:
+        about = json.loads(described or "")["best"]
+        return f"{storable(about['metric'])} {float(about['value']):.6g} at {int(about['samples']):,} samples"
+    except (ValueError, KeyError, TypeError):
+        return None
 
 
 def check_part_list(path: Path, part: str) -> PartList:

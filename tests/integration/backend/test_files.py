@@ -22,6 +22,7 @@ from gradstream.process.order import ProcessOrder
 from tests.integration.backend.agent import Agent, put_file
 from tests.integration.backend.jobs import spec, submit, upload
 from tests.integration.backend.running import Running
+from tests.integration.backend.test_checkpoint_parts import next_attempt
 from tests.support import TIMEOUT
 
 
@@ -225,6 +226,30 @@ def test_a_job_starts_from_a_copy_of_all_parts_of_a_model(running: Running, plat
     assert not (folder / "start.safetensors").exists()
     config = running.api.get(f"/jobs/{job['id']}").json()
     assert config["started_from"]["file"] == "model.safetensors.index.json"
+
+
+def test_a_job_has_one_whole_model_whatever_form_its_attempts_store(running: Running, platform: Platform, tmp_path: Path) -> None:
+    def listed() -> list[str]:
+        return [item["name"] for item in running.items("artifacts") if item["name"].startswith("model")]
+
+    def started_from() -> str:
+        job = submit(running.api, tmp_path, name=f"next-{len(listed())}", start_from={"job": str(running.id)})
+        assert running.api.post(f"/jobs/{job['id']}/stop").json()["status"] == "cancelled", "else it would run beside"
+        return str(running.api.get(f"/jobs/{job['id']}").json()["started_from"]["file"])
+
+    running.agent.put("evaluator", "model.safetensors", save({"w1": torch.ones(3)}))
+    folder = platform.files.of_job(running.agent.order("worker-0").job_id)
+    next_attempt(running)
+    put_parts(running, "model", only=2)
+    assert listed() == [started_from()] == ["model.safetensors"], "the parts wait for their index"
+    parts = sorted(put_parts(running, "model"))
+    assert sorted(listed()) == parts
+    assert started_from() == "model.safetensors.index.json"
+    assert not (folder / "1" / "model.safetensors").exists()
+    next_attempt(running)
+    running.agent.put("evaluator", "model.safetensors", save({"w1": torch.ones(3)}))
+    assert listed() == [started_from()] == ["model.safetensors"]
+    assert list(folder.glob("2/model*")) == []
 
 
 def test_an_index_comes_after_its_parts_and_no_job_starts_from_parts_of_two_models(running: Running, tmp_path: Path) -> None:
