@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import httpx
@@ -17,11 +18,13 @@ from backend.platform import Platform
 from backend.scheduler.controller import Controller
 from backend.scheduler.placing.waiting_line import WaitingLine
 from benchmarks import rows
+from gradstream.center.entries import Checkpoint
 from gradstream.center.ledger import Account
 from gradstream.metrics import LEDGER, SHARE, SLICE, Point
 from gradstream.process.exits import ExitReason
 from gradstream.wire import plane
 from gradstream.wire.redis import keys
+from gradstream.wire.transport.messages import FIELD, Header
 from tests.integration.backend.agent import Agent, put_file
 from tests.integration.backend.jobs import spec, submit, workers
 from tests.integration.backend.running import Running
@@ -249,19 +252,21 @@ def test_a_checkpoint_is_asked_for_once_until_it_is_there(
     api: httpx.Client, agent: Agent, controller: Controller, tmp_path: Path, platform: Platform
 ) -> None:
     Running(api, agent, controller, tmp_path, checkpoint={"every": "30s"})
-    log = f"gs:{{{agent.order('worker-0').plane_id}}}:log"
+    log = keys.log(agent.order("worker-0").plane_id)
 
-    def pass_time() -> int:
+    def requested_after_a_while() -> list[int]:
         with platform.database.transaction() as session:
             for column in ("running_at", "checkpoint_requested_at"):
                 session.execute(text(f"UPDATE attempts SET {column} = {column} - interval '31 s'"))
         controller.run_once()
-        return int(platform.plane.xlen(log))
+        found: Any = platform.plane.xrange(log)
+        headers = [Header.unpack(fields[FIELD]) for _, fields in found]
+        return [header.entry.number for header in headers if header and isinstance(header.entry, Checkpoint)]
 
-    first = pass_time()
-    assert pass_time() == first, "one is under way"
+    assert requested_after_a_while() == [1]
+    assert requested_after_a_while() == [1], "one is under way"
     agent.commit_checkpoint(1)
-    assert pass_time() == first + 1
+    assert requested_after_a_while() == [1, 2]
 
 
 def test_a_silent_node_is_lost_with_its_processes(running: Running, platform: Platform) -> None:
