@@ -69,8 +69,7 @@ class Peaks:
     def __init__(self) -> None:
         self.by_name: dict[str, int] = {}
         self.of_server = 0
-        """The server's own memory: without what it shares with others, and what it had at first."""
-        self._at_first: int | None = None
+        """The server's own memory, without what it shares with others: beyond that of its parent, from which it was forked."""
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
@@ -87,16 +86,15 @@ class Peaks:
             for child in psutil.Process().children(recursive=True):
                 try:
                     status = Path(f"/proc/{child.pid}/status").read_text()
-                except OSError:
+                    parent = Path(f"/proc/{child.ppid()}/status").read_text()
+                except (OSError, psutil.NoSuchProcess):
                     continue
                 name, peak = re.search(r"Name:\t(.*)", status), re.search(r"VmHWM:\s+(\d+)", status)
                 if name and peak and name[1].startswith("gs "):
                     self.by_name[name[1]] = max(self.by_name.get(name[1], 0), 1024 * int(peak[1]))
-                own = re.search(r"RssAnon:\s+(\d+)", status)
-                if name and own and name[1] == "gs server-0":
-                    held = 1024 * int(own[1])
-                    self._at_first = held if self._at_first is None else self._at_first
-                    self.of_server = max(self.of_server, held - self._at_first)
+                own, at_first = (re.search(r"RssAnon:\s+(\d+)", text) for text in (status, parent))
+                if name and own and at_first and name[1] == "gs server-0":
+                    self.of_server = max(self.of_server, 1024 * (int(own[1]) - int(at_first[1])))
 
 
 @pytest.mark.more
