@@ -24,7 +24,7 @@ class LateCheckpoint(BaseModel):
 
 
 class CheckpointWatch(BaseModel):
-    """Those of one attempt, as server 0 reports them. Rows of Postgres hold its fields by name."""
+    """The checkpoints of one attempt, as server 0 reports them. Rows of Postgres hold its fields by name."""
 
     stored: int = 0
     """The number of the last one that is committed."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from types import TracebackType
@@ -30,6 +31,8 @@ from gradstream.spec import JobSpec
 from gradstream.user_logging.media import LoggedMedia
 from gradstream.user_logging.scalars import LoggedScalars
 from gradstream.workload import Split, Workload
+
+log = logging.getLogger(__name__)
 
 _LONGEST_METRIC = 100
 
@@ -142,10 +145,12 @@ class UserCode:
             return blocks
 
     def separate_blocks(self, model: nn.Module) -> list[list[nn.Module]]:
-        """Return the blocks of each member of the model; empty if it has none, or if torch compiles it."""
+        """Return the blocks of each member of the model; empty if it has none that stand alone, which is logged, or if torch
+        compiles it."""
         try:
             return [] if self._spec.compile else [self.blocks(member) for member in ensemble.members(model)]
-        except UserError:
+        except UserError as error:
+            log.warning("with fsdp, each GPU has all parameters, as the model has no blocks: %s", error.__cause__ or error)
             return []
 
     def tensor_plan(self) -> Mapping[str, str] | None:

@@ -129,6 +129,12 @@ def test_a_model_that_torch_compiles_keeps_its_parameters() -> None:
         assert [len(row) for row in code.separate_blocks(UserCode(chain(SYNC, 1, 1, spec.workload.args)).model())] == rows
 
 
+def test_a_model_without_blocks_of_its_own_keeps_its_parameters_and_the_log_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    code = UserCode(chain(SYNC, 1, 1, roles=roles_of({"fsdp": 2})))
+    assert code.separate_blocks(torch.nn.Linear(2, 2)) == []
+    assert "with fsdp, each GPU has all parameters, as the model has no blocks: " in caplog.text
+
+
 @pytest.mark.parametrize("group", [{"stages": 2}, {"fsdp": 2}, {"stages": 2, "fsdp": 2}], ids=str)
 def test_a_hook_reads_the_parameters_of_all_blocks(group: dict[str, int], copied: GroupProblems) -> None:
     problem = copied(chain(SYNC, 1, 4, roles=roles_of(group)), 0)
