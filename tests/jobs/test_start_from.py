@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from gradstream.client import Job
+from gradstream.metrics.checkpoints import CHECKPOINT_SECONDS
 from gradstream.process.saving.state_file import read_state
 from tests.platforms import Lab
 from tests.support import eventually
@@ -27,6 +28,17 @@ def begun(folder: Path, count: int) -> list[dict[str, Tensor]]:
     """What each process of a job began with, as soon as there are so many."""
     found = eventually(lambda: files if len(files := sorted(folder.glob("*.pt"))) == count else None, f"{count} processes")
     return [torch.load(file, weights_only=True) for file in found]
+
+
+def let_go(folder: Path, until: int = 0) -> None:
+    """Let the processes of a job go on, until each has had so many mini-batches; 0: to the end."""
+    (folder / "next").write_text(str(until))
+    (folder / "next").rename(folder / "go")
+
+
+def stored(lab: Lab, job: Job) -> list[int]:
+    """The checkpoints that the servers know to be stored."""
+    return [point.step for point in lab.points(job, CHECKPOINT_SECONDS.name)]
 
 
 def in_checkpoint(folder: Path) -> dict[str, Tensor]:
@@ -51,12 +63,12 @@ def in_checkpoint(folder: Path) -> dict[str, Tensor]:
 def test_a_job_starts_from_the_newest_checkpoint_of_one_that_runs_and_does_so_again(lab: Lab, tmp_path: Path) -> None:
     roles = {"worker": {"count": 2, "device": "cpu"}, "server": {"count": 2}}
     first = submit(
-        lab, "goes-on", tmp_path / "first", holds_at=10, checkpoint={"every": "1 epochs"}, stop={"epochs": 4}, roles=roles
+        lab, "goes-on", tmp_path / "first", holds_at=6, checkpoint={"every": "1 epochs"}, stop={"epochs": 4}, roles=roles
     )
     frozen = begun(tmp_path / "first", 2)[0]["0.weight"]
-    eventually(
-        lambda: [event for event in lab.client.events(first.id) if event.data.get("checkpoint") == 2], "its second checkpoint"
-    )
+    eventually(lambda: stored(lab, first) == [1], "its first checkpoint")  # servers skip those that are due until then
+    let_go(tmp_path / "first", until=10)
+    eventually(lambda: stored(lab, first) == [1, 2], "its second checkpoint")
     second = submit(
         lab,
         "takes-over",
@@ -74,7 +86,7 @@ def test_a_job_starts_from_the_newest_checkpoint_of_one_that_runs_and_does_so_ag
     wanted = in_checkpoint(lab.platform.folder.path / "files" / "jobs" / str(first.id) / "1" / "checkpoints" / "2") | {
         "0.weight": frozen
     }
-    (tmp_path / "first" / "go").touch()
+    let_go(tmp_path / "first")
     assert lab.ended(first).status == "succeeded"
     lab.client.delete(first.id)
     for state in begun(tmp_path / "second", 2):
@@ -82,7 +94,7 @@ def test_a_job_starts_from_the_newest_checkpoint_of_one_that_runs_and_does_so_ag
     lab.kill("worker-1")  # before its first checkpoint: the next attempt begins at the beginning
     for state in begun(tmp_path / "second", 4):
         assert all(torch.equal(state[name], tensor) for name, tensor in wanted.items())
-    (tmp_path / "second" / "go").touch()
+    let_go(tmp_path / "second")
     ended = lab.ended(second)
     assert (ended.status, ended.attempt, ended.progress.version, ended.progress.samples) == ("succeeded", 2, 4, 256)
     assert ended.started_from == taken

@@ -26,7 +26,8 @@ class Remembers(Workload):
     folder: str
     """Of each process: `<id>.pt` and `<id>.jsonl`. A pid would not do: each process may have a namespace of its own."""
     holds_at: int = 0
-    """Mini-batches of a process after which it waits for the file `go` in the folder; 0: it never does."""
+    """Mini-batches of a process after which it waits for the file `go` in the folder; 0: it never does. A number in that file
+    has it wait again after so many."""
 
     def model(self) -> nn.Module:
         return make_model()
@@ -67,10 +68,13 @@ class Remembers(Workload):
 
     def _wait(self) -> None:
         self.calls = getattr(self, "calls", 0) + 1
-        deadline = time.monotonic() + 300
-        while self.holds_at and self.calls > self.holds_at and not Path(self.folder, "go").exists():
-            assert time.monotonic() < deadline, "nobody lets it go on"
-            time.sleep(0.02)
+        go, deadline = Path(self.folder, "go"), time.monotonic() + 300
+        while self.holds_at and self.calls > self.holds_at:
+            if go.exists():
+                self.holds_at = int(go.read_text() or 0)
+            else:
+                assert time.monotonic() < deadline, "nobody lets it go on"
+                time.sleep(0.02)
 
     def _path(self, suffix: str) -> Path:
         return Path(self.folder, f"{ID}.{suffix}")
