@@ -79,7 +79,7 @@ def test_random_kills_while_the_others_continue(shape: str, lab: Lab, tmp_path: 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     "shape",
-    _shapes("fsdp", "no servers, over gloo", "groups without servers", long=("replicate", "stages", "no servers")),
+    _shapes("fsdp", "no servers, over gloo", long=("replicate", "stages", "no servers", "groups without servers")),
 )
 def test_random_kills_of_each_shape(shape: str, lab: Lab, tmp_path: Path) -> None:
     entrypoint, accumulate = ("deep:Deep", 2) if shape == "stages" else ("steady:Steady", 1)
