@@ -29,7 +29,7 @@ from backend.progress.figures import figures
 from backend.progress.folding import end_of, fold, refusing
 from gradstream.api.charts import MetricBatch, PointRow
 from gradstream.events import EventKind
-from gradstream.metrics import CATALOGUE, Point
+from gradstream.metrics import Point, listed_metrics
 from gradstream.process.order import label_of
 from gradstream.spec import JobSpec
 from gradstream.wire.telemetry import records
@@ -41,7 +41,7 @@ Batch = tuple[str, int, Sequence[Point]]
 
 
 def catalogue() -> list[CatalogueEntry]:
-    return [CatalogueEntry.model_validate(metric) for metric in CATALOGUE.values()]
+    return [CatalogueEntry.model_validate(metric) for metric in listed_metrics()]
 
 
 def store(session: Session, job: JobRow, attempt: int, batches: Sequence[Batch]) -> int:

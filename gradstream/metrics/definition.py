@@ -1,4 +1,4 @@
-"""The definition of a metric: what everybody has to know of it who emits, stores, draws or exports its values."""
+"""The definition of a metric, which emitters, storage, charts and exports share, and the register of all metrics."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _GROUPS = {
     "data": "Data",
     "system": "Machines",
 }
-"""Titles of the groups, by what stands before "/" in their names."""
+"""Titles of the groups, by what stands before "/" in their names, in the order in which pages list them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Metric:
 
 
 CATALOGUE: dict[str, Metric] = {}
-"""All metrics by name, in the order in which pages list them."""
+"""All metrics by name."""
 
 
 def define_metric(name: str, title: str, unit: str, meaning: str, better: Better = "neither", *, drawn: bool = True) -> Metric:
@@ -57,3 +57,9 @@ def define_metric(name: str, title: str, unit: str, meaning: str, better: Better
         raise ValueError(f"the metric '{name}' is defined twice")
     CATALOGUE[name] = Metric(name, title, unit, meaning, better, drawn)
     return CATALOGUE[name]
+
+
+def listed_metrics() -> list[Metric]:
+    """Return all metrics in the order in which pages list them: by group."""
+    groups = list(_GROUPS.values())
+    return sorted(CATALOGUE.values(), key=lambda metric: groups.index(metric.group))

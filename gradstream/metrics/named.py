@@ -5,17 +5,11 @@ from __future__ import annotations
 import difflib
 import re
 
-from gradstream.metrics.definition import CATALOGUE, Better, define_metric
+from gradstream.metrics.definition import CATALOGUE, Better
 
 NAMED = ("accuracy", "top-5", "precision", "recall", "f1", "average_precision", "auc", "mse", "mae", "perplexity")
 """All names. Any other number may stand in the place of 5."""
 _TOP = re.compile(r"top[-_]([1-9][0-9]{0,3})")
-
-define_metric("eval/mse", "Eval MSE", "1", "Mean squared error, over the whole evaluation split", "lower")
-define_metric("eval/mae", "Eval MAE", "1", "Mean absolute error, over the whole evaluation split", "lower")
-define_metric(
-    "eval/perplexity", "Eval perplexity", "1", "Exponential of the mean cross-entropy, over the whole evaluation split", "lower"
-)
 
 
 def metric_key(name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from itertools import groupby
 from pathlib import Path
 
 import httpx
@@ -157,7 +158,11 @@ def test_the_export_has_every_point(stream: Stream, platform: Platform, tmp_path
 
 
 def test_the_catalogue_is_that_of_the_library(api: httpx.Client) -> None:
-    assert [entry["name"] for entry in api.get("/metrics/catalogue").json()] == list(CATALOGUE)
+    entries = api.get("/metrics/catalogue").json()
+    assert {entry["name"] for entry in entries} == set(CATALOGUE)
+    groups = [group for group, _ in groupby(entries, key=lambda entry: entry["group"])]
+    assert groups[0] == "Training"
+    assert len(groups) == len(set(groups)), "those of a group stand together"
     assert label_of("worker-3.12") == "worker-3"
 
 
