@@ -129,3 +129,13 @@ def test_a_worker_that_is_cut_off_in_the_last_turn_ends_with_the_others(
     for rank in range(3):
         assert attempt.ports[rank].shard.ended
         assert torch.equal(attempt.ports[rank].shard.center.theta, center), "all workers hold the same bits"
+
+
+def test_a_worker_that_starts_again_when_the_job_is_over_ends(cluster: Callable[..., Cluster]) -> None:
+    attempt = cluster(spec_of(CASES["sync"] | {"on_worker_loss": "continue"}, 3), Uneven, gloo=True)
+    attempt.run()
+    plane.post_leave(attempt.admin, attempt.j, 2, 0)
+    again = attempt.thread(attempt.work, 2, 1)
+    again.join(TIMEOUT)
+    assert not again.is_alive(), attempt.stacks()
+    assert not attempt.errors
