@@ -26,7 +26,16 @@ from gradstream.center.entries import FINAL_CHECKPOINT
 from gradstream.errors import Conflict, Invalid, NotFound, NotSignedIn
 from gradstream.events import EventKind
 from gradstream.process.order import Resume, plane_id
-from gradstream.process.saving.checkpoint_names import LIST, MANIFEST, STATE, STATE_SUFFIXES, CheckpointPath, folder_of, shard_part
+from gradstream.process.saving.checkpoint_names import (
+    LIST,
+    MANIFEST,
+    STATE,
+    STATE_SUFFIXES,
+    CheckpointPath,
+    folder_of,
+    numbers_with,
+    shard_part,
+)
 from gradstream.process.saving.part_list import PartList
 from gradstream.process.saving.resumed import ResumedFile
 from gradstream.spec import JobSpec
@@ -84,7 +93,8 @@ def commit_if_complete(session: Session, platform: Platform, job: JobRow, proces
 def _commit(
     session: Session, platform: Platform, job: JobRow, process: ProcessRow, manifest: Manifest, number: int, lists: list[PartList]
 ) -> None:
-    attempt, described = process.attempt, manifest.model_dump(mode="json", exclude={"positions", "offsets"})
+    left_out = {"positions", "offsets"} | (set() if manifest.away else {"away"})
+    attempt, described = process.attempt, manifest.model_dump(mode="json", exclude=left_out)
     rests_on = [ResumedFile.earlier(file) for listed in lists for file in listed.rests_on]
     if len(rests_on) > MAX_RESTED:
         raise Invalid(f"Checkpoint {number} rests on {len(rests_on):,} files of earlier ones; {MAX_RESTED:,} are allowed.")
@@ -195,7 +205,8 @@ def resume_files(session: Session, files: FileStore, process_id: UUID, part: str
     process, resumed = _resumed(session, process_id)
     if resumed is None:
         return []
-    for number in (resumed.checkpoint, FINAL_CHECKPOINT):
+    row = repository.checkpoint(session, process.job_id, resumed.attempt, resumed.checkpoint)
+    for number in numbers_with(part, resumed.checkpoint, row.manifest.get("away", []) if row else []):
         folder = folder_of(number)
         there = {row.path: row for row in repository.files(session, process.job_id) if row.attempt == resumed.attempt}
         state = find_state(set(there), folder + part)

@@ -38,6 +38,8 @@ class Manifest(Message):
 
     checkpoint: Annotated[int, Field(ge=0)] | None = None
     members: list[Rank] = Field(max_length=1000)
+    away: list[Rank] = Field(default_factory=list, max_length=1000)
+    """Workers that were lost, and had not come back."""
     servers: int
     version: Total | None = None
     samples: Total | None = None
@@ -54,7 +56,7 @@ class Manifest(Message):
             raise ValueError(f"the job has {shards} servers")
         return servers
 
-    @field_validator("members", "pushed", "positions", "offsets")
+    @field_validator("members", "away", "pushed", "positions", "offsets")
     @classmethod
     def _known_workers(cls, ranks: Any, info: ValidationInfo) -> Any:
         if any(rank >= _spec(info).roles.worker.count for rank in ranks):

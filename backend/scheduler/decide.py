@@ -219,16 +219,19 @@ def _take_checkpoint(now: Situation) -> Step | None:
     interval = now.spec.checkpoint.cadence.seconds
     if interval is None:
         return _replace_awaited(now)
-    if now.final_checkpoint or is_under_way(now):
+    if now.final_checkpoint or under_way(now):
         return None
     due = now.is_training and now.since_checkpoint_request >= interval
     return TakeCheckpoint(now.checkpoint_requested + 1) if due else None
 
 
-def is_under_way(now: Situation) -> bool:
-    """Return whether a checkpoint that was requested is being made or stored, and not late enough to be abandoned."""
-    is_open = now.checkpoint_requested > (now.checkpoint_committed or 0)
-    return is_open and now.since_checkpoint_request < CHECKPOINT_TIMEOUT + now.to_store
+def under_way(now: Situation) -> int:
+    """Return the checkpoint that is being made or stored, and is not late enough to be abandoned; 0: none. The control plane
+    hears of one by samples when the shards skip another."""
+    timeout = CHECKPOINT_TIMEOUT + now.to_store
+    requested = now.checkpoint_requested if now.since_checkpoint_request < timeout else 0
+    number = max(requested, now.awaited_checkpoint if now.since_awaited < timeout else 0)
+    return number if number > (now.checkpoint_committed or 0) else 0
 
 
 def _replace_awaited(now: Situation) -> Step | None:

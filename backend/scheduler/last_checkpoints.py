@@ -28,7 +28,7 @@ from backend.jobs.models import JobRow
 from backend.metrics import ingest
 from backend.platform import Platform
 from backend.scheduler import rollback
-from backend.scheduler.decide import is_under_way
+from backend.scheduler.decide import under_way
 from backend.scheduler.situation import Situation, load
 from gradstream.api.statuses import JobStatus
 from gradstream.process.order import plane_id
@@ -183,8 +183,8 @@ def _trains(situation: Situation) -> bool:
 
 def _request_checkpoint(session: Session, job: JobRow, situation: Situation) -> CheckpointRequest:
     attempt, kept = lifecycle.current_attempt(session, job), artifacts.newest_checkpoint(session, job.id)
-    follows = attempt.checkpoint_requested if is_under_way(situation) else 0
-    number = max(attempt.checkpoint_requested, attempt.checkpoint or 0) + 1
+    follows = under_way(situation)
+    number = max(attempt.checkpoint_requested, attempt.checkpoint or 0, follows) + 1
     attempt.checkpoint_requested, attempt.checkpoint_requested_at = number, now(session)
     before = (kept.number, kept.created_at) if kept else (None, None)
     return CheckpointRequest(job.id, job.name, attempt.number, number, follows, *before)

@@ -71,8 +71,12 @@ class Members(dict[int, Member]):
         self._at_clock[member.clock] += 1
 
     def unfinished(self) -> list[int]:
-        """Return the live workers, and lost ones, of which another incarnation may come."""
-        return [*self, *(rank for rank, leave in self.left.items() if leave.why == "lost" and rank not in self)]
+        """Return the live workers, and those that are away."""
+        return [*self, *self.away()]
+
+    def away(self) -> list[int]:
+        """Return the lost workers of which another incarnation may come."""
+        return [rank for rank, leave in self.left.items() if leave.why == "lost" and rank not in self]
 
     def join(self, join: Join) -> bool:
         """False: the incarnation is barred, or has joined. A new worker starts at the lowest clock, or the others would wait."""
@@ -122,7 +126,7 @@ class Members(dict[int, Member]):
 
     def state(self) -> dict[str, Any]:
         clocks = self._clocks | {rank: member.clock for rank, member in self.items()}
-        return {"clocks": clocks, "positions": dict(self.positions)}
+        return {"clocks": clocks, "positions": dict(self.positions), "away": sorted(self.away())}
 
     def load(self, state: dict[str, Any]) -> None:
         self._clocks, self.positions = dict(state["clocks"]), dict(state["positions"])

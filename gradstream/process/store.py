@@ -3,6 +3,7 @@ the API, with the process's own token."""
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import re
@@ -15,11 +16,10 @@ from urllib.parse import unquote, urlparse
 import httpx
 from pydantic import BaseModel
 
-from gradstream.center.entries import FINAL_CHECKPOINT
 from gradstream.errors import Invalid, Unavailable
 from gradstream.process.door_http import http_transport
 from gradstream.process.order import ProcessOrder, StoreAccess
-from gradstream.process.saving.checkpoint_names import LIST, STATE_SUFFIXES, folder_of
+from gradstream.process.saving.checkpoint_names import LIST, MANIFEST, STATE_SUFFIXES, folder_of, numbers_with
 from gradstream.process.saving.content import CHUNK, Content, sha256_of, sha256_of_file
 from gradstream.process.saving.part_list import PartList
 from gradstream.process.saving.resumed import ResumedFile, ResumedFiles
@@ -121,7 +121,9 @@ class FolderStore:
         resume = self._order.resume
         if resume is None:
             return []
-        for checkpoint in (resume.checkpoint, FINAL_CHECKPOINT):  # as the API does
+        manifest = self._root / str(resume.attempt) / folder_of(resume.checkpoint) / MANIFEST
+        away = json.loads(manifest.read_bytes()).get("away", []) if manifest.exists() else []
+        for checkpoint in numbers_with(part, resume.checkpoint, away):
             folder = folder_of(checkpoint)
             at = self._root / str(resume.attempt) / folder
             state = next((part + suffix for suffix in STATE_SUFFIXES if (at / (part + suffix)).exists()), None)

@@ -80,13 +80,20 @@ def _place(spec: Placeable, machines: Sequence[Machine], shard_takes: int) -> tu
 
 
 def _with_shards_on_gpus(spec: Placeable, machines: Sequence[Machine], takes: int) -> tuple[Place, ...] | None:
-    """Place all shards on GPUs, and all workers: beside each other if all fit so, else as full as possible."""
+    """Place all shards on GPUs, and all workers: beside each other if all fit so, else as full as possible, else workers first."""
     for beside in (True, False):
         servers = _servers_on_gpus(spec, machines, takes, beside=beside)
         workers = _workers(spec, without_places(machines, servers), servers)
-        if len(servers) == spec.roles.server.shards and _are_all(workers, spec):
-            return (*servers, *workers, _evaluator(workers))
-    return None
+        if whole := _joined(spec, servers, workers):
+            return whole
+    workers = _workers(spec, machines)
+    return _joined(spec, _servers_on_gpus(spec, without_places(machines, workers), takes, beside=False), workers)
+
+
+def _joined(spec: Placeable, servers: list[Place], workers: list[Place]) -> tuple[Place, ...] | None:
+    """None: some are missing."""
+    is_whole = len(servers) == spec.roles.server.shards and _are_all(workers, spec)
+    return (*servers, *workers, _evaluator(workers)) if is_whole else None
 
 
 def _without_servers(spec: Placeable, machines: Sequence[Machine]) -> tuple[Place, ...] | Shortage:

@@ -11,7 +11,10 @@ part and a dot:
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Sequence
 from typing import NamedTuple, Self
+
+from gradstream.center.entries import FINAL_CHECKPOINT
 
 MANIFEST = "manifest.json"
 STATE, LIST = ".safetensors", ".json"
@@ -51,6 +54,14 @@ def worker_part(rank: int) -> str:
 
 def shard_part(rank: int) -> str:
     return f"shard-{rank}"
+
+
+def numbers_with(part: str, resumed: int, away: Collection[int]) -> Sequence[int]:
+    """Return the numbers of the checkpoints that may have the state with which a process resumes, in the order of the search.
+
+    A worker that was done before the `resumed` one has left its state with the attempt's last checkpoint. A worker of `away` was
+    lost when that one was made: a state that it has left since then is newer than the center."""
+    return (resumed,) if part in map(worker_part, away) else (resumed, FINAL_CHECKPOINT)
 
 
 def folder_of(number: int) -> str:

@@ -101,7 +101,7 @@ class Meetings:
             return (roster,)
         if roster and (number != ANY or (mine and mine.incarnation > self._incarnation)):
             raise PlaneLost(f"worker {self._rank}.{self._incarnation} counts as lost, and the others go on without it; exiting")
-        return (None,) if over else None
+        return None if over is None else (None,)
 
     def come(self, number: int, turn: int) -> None:
         self.put(f"present-{self._rank}", _encode(Attendance(self._incarnation, number, turn)))

@@ -201,7 +201,7 @@ class SurvivingPort(CollectivePort):
     def _take_turn(self) -> None:
         if not self._is_in_group:
             self._meet()
-        if self._is_over:
+        if self._is_over or self.shard.ended:  # the others go apart, and take no turn
             self._outgoing.take()
             stop = Response(self._rank, self._incarnation, 0, "stop", version=0, samples=0, members=self._count)
             self._inbox.append(stop)

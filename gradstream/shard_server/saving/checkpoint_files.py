@@ -84,12 +84,14 @@ class CheckpointFiles:
         if self._order.rank == 0:
             center: Any = state["center"]
             ledger: Any = state["ledger"]
+            of_members: Any = state["members"]
             manifest = {"checkpoint": number, "members": members, "servers": layout.servers}
             manifest |= {"version": center["version"], "samples": center["samples"]}
             manifest["pushed"] = {rank: account["pushed"] for rank, account in ledger.items()}
+            if away := of_members["away"]:
+                manifest["away"] = away
             if (spec := self._order.spec).stop.never:  # whoever feeds it may drop the data that no worker needs any more
-                trained: Any = state["members"]["positions"]
-                positions = {rank: trained.get(rank, 0) for rank in range(spec.roles.worker.count)}
+                positions = {rank: of_members["positions"].get(rank, 0) for rank in range(spec.roles.worker.count)}
                 manifest["positions"] = {rank: taken_at(position) for rank, position in positions.items()}
                 if offsets := {rank: found for rank, position in positions.items() if (found := offsets_at(position))}:
                     manifest["offsets"] = offsets  # of a topic, whose messages have no numbers

@@ -255,6 +255,19 @@ def test_a_committed_checkpoint_stays_as_it_is_but_a_next_incarnation_saves_anew
         assert agent.http.get(f"/process/resume/{path}", headers=headers).status_code == 404, path
 
 
+def test_a_worker_that_was_lost_at_the_checkpoint_does_not_resume_from_what_it_has_left_since(running: Running) -> None:
+    """It came back, trained and was done: its state is newer than the center, so it begins at the center instead."""
+    agent = running.agent
+    for label, name in (("worker-0", "worker-0"), ("server-0", "shard-0")):
+        agent.put(label, f"checkpoints/1/{name}.safetensors")
+    manifest = {"checkpoint": 1, "members": [0], "away": [1], "servers": 1}
+    assert agent.put("server-0", "checkpoints/1/manifest.json", json.dumps(manifest).encode()).json()["committed_checkpoint"] == 1
+    agent.put("worker-1", "checkpoints/0/worker-1.safetensors", b"done")
+    next_attempt(running)
+    assert agent.resume("worker-0", "worker-0") == [("1/checkpoints/1/worker-0.safetensors", b"state")]
+    assert agent.resume("worker-1", "worker-1") == []
+
+
 def as_earlier_version(running: Running, platform: Platform) -> None:
     """Rows and files as earlier versions stored them: states and the description of tensors have the suffix `.pt`."""
     with platform.database.transaction() as session:

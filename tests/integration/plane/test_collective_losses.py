@@ -10,12 +10,17 @@ from typing import Any
 import pytest
 import torch
 
+from gradstream.center.entries import EVALUATOR, Leave
 from gradstream.errors import PlaneLost
 from gradstream.process.order import Resume
+from gradstream.serverless.collective.group import GroupBroken
+from gradstream.serverless.collective.handover import Turn
 from gradstream.serverless.collective.roster import Meetings
+from gradstream.serverless.collective.surviving_port import SurvivingPort
 from gradstream.training.replica import Replica
 from gradstream.wire import plane
 from gradstream.wire.gpu.connecting import Connecting
+from gradstream.wire.transport.messages import Header
 from tests.integration.plane.cluster import Cluster, Killed
 from tests.integration.plane.test_collective import ALLOWED, Uneven, run_with_a_checkpoint, spec_of
 from tests.integration.plane.test_serverless import CASES
@@ -102,3 +107,35 @@ def test_workers_whose_connection_failed_as_others_were_lost_go_on(
     assert incarnation == 3
     accounts = plane.ledger(attempt.admin, attempt.j)
     assert [(accounts[rank].applied, accounts[rank].dropped) for rank in range(3)] == [(13, 0)] * 3
+
+
+def test_a_worker_that_is_cut_off_in_the_last_turn_ends_with_the_others(
+    cluster: Callable[..., Cluster], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others have handled that turn, so they give it to worker 1, and take none after it."""
+    attempt = cluster(spec_of(CASES["sync"] | {"on_worker_loss": "continue"}, 3), Uneven, gloo=True)
+    exchange, cut_off = SurvivingPort._exchange_vectors, threading.Event()
+
+    def exchange_or_break(port: SurvivingPort, turn: Turn) -> tuple[Turn, list[torch.Tensor]]:
+        entries = [header.entry for packed in turn.entries if (header := Header.unpack(packed))]
+        if port is attempt.ports[1] and Leave(EVALUATOR, 0, "done") in entries and not cut_off.is_set():
+            cut_off.set()
+            raise GroupBroken("a test")
+        return exchange(port, turn)
+
+    monkeypatch.setattr(SurvivingPort, "_exchange_vectors", exchange_or_break)
+    center = attempt.run()
+    assert cut_off.is_set()
+    for rank in range(3):
+        assert attempt.ports[rank].shard.ended
+        assert torch.equal(attempt.ports[rank].shard.center.theta, center), "all workers hold the same bits"
+
+
+def test_a_worker_that_starts_again_when_the_job_is_over_ends(cluster: Callable[..., Cluster]) -> None:
+    attempt = cluster(spec_of(CASES["sync"] | {"on_worker_loss": "continue"}, 3), Uneven, gloo=True)
+    attempt.run()
+    plane.post_leave(attempt.admin, attempt.j, 2, 0)
+    again = attempt.thread(attempt.work, 2, 1)
+    again.join(TIMEOUT)
+    assert not again.is_alive(), attempt.stacks()
+    assert not attempt.errors

@@ -20,9 +20,9 @@ from gradstream.spec.values import GPU_SHARES, GPU_TICKS
 from tests.unit.backend.test_placement import machine, placed
 
 
-def job(workers: int, gpu: float, device: str = "cuda", *, on: str = "cpu", shard: float | None = None) -> JobSpec:
-    """`on`: the device of its server. `shard`: its share of a GPU."""
-    roles = {"server": {"device": on, "gpu": shard}, "worker": {"count": workers, "device": device, "gpu": gpu}}
+def job(workers: int, gpu: float, device: str = "cuda", *, on: str = "cpu", shard: float | None = None, shards: int = 1) -> JobSpec:
+    """`on`: the device of its servers. `shard`: the share of a GPU of each."""
+    roles = {"server": {"count": shards, "device": on, "gpu": shard}, "worker": {"count": workers, "device": device, "gpu": gpu}}
     given = {"workload": {"entrypoint": "work:Work"}, "strategy": {"name": "async"}, "stop": {"steps": 1}}
     return JobSpec.model_validate({"name": "job", "roles": roles, **given})
 
@@ -91,6 +91,16 @@ def test_the_places_of_a_shard_and_its_workers(spec: JobSpec, gpus: int, found: 
 def test_a_shard_leaves_its_worker_where_only_that_makes_all_fit() -> None:
     half_taken = machine("a", 8, gpus=2).without((), [(1, 30)])
     assert list(shares(place(job(3, 0.333, on="cuda", shard=0.5), [half_taken])).values()) == [((1,), 2), *[((0,), 3)] * 3]
+
+
+@pytest.mark.parametrize("places", [[(2, 2), (2, 2)], [(3, 2), (2, 2)], [(0, 2), (2, 2), (1, 1)]])
+def test_shards_share_a_gpu_of_their_own_where_one_beside_each_worker_leaves_too_few(places: list[tuple[int, int]]) -> None:
+    """`places`: slots and GPUs of each machine."""
+    there = [machine(name, slots, gpus=gpus) for name, (slots, gpus) in zip("abc", places, strict=False)]
+    plan = placed(place(job(3, 1, on="cuda", shard=0.5, shards=2), there))
+    of_workers, of_shards = ([(p.node, *p.gpus) for p in plan if p.role == role] for role in ("worker", "server"))
+    assert (len(set(of_workers)), len(of_shards)) == (3, 2)
+    assert not set(of_workers) & set(of_shards)
 
 
 def test_a_share_that_is_too_small_for_a_shard_is_none_for_it() -> None:
