@@ -132,7 +132,7 @@ def test_a_sparse_gradient_is_unscaled_and_may_overflow() -> None:
     scale, p = LossScale(), nn.Embedding(3, 2, sparse=True).weight
     for largest, finite in ((2.0, True), (float("inf"), False)):
         rows = torch.tensor([[1.0, 1.0], [3.0, 3.0], [largest, 1.0]]) * scale.value
-        p.grad = torch.sparse_coo_tensor(torch.tensor([[0, 2, 2]]), rows, (3, 2))
+        p.grad = torch.sparse_coo_tensor(torch.tensor([[0, 2, 2]]), rows, (3, 2), check_invariants=True)
         assert scale.unscale([p]) == finite
         assert torch.equal(p.grad.to_dense(), torch.tensor([[1.0, 1.0], [0.0, 0.0], [3.0 + largest, 4.0]]))
 
