@@ -77,7 +77,8 @@ class Measurement:
         times = (1 if spec.precision == "fp32" else 2) / self.examples
         activations = math.ceil(times * self.group.activations) if spec.recompute == "none" else None
         blocks = list(self.group.blocks) or None
-        return {"blocks": blocks, "block_output": math.ceil(times * self.group.boundary), "activations": activations}
+        layers = {"blocks": blocks, "own_blocks": list(self.group.own_blocks) if blocks else None}
+        return layers | {"block_output": math.ceil(times * self.group.boundary), "activations": activations}
 
     @property
     def saved(self) -> dict[str, float]:

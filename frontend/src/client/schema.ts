@@ -5592,6 +5592,11 @@ export interface components {
              */
             blocks?: number[] | null;
             /**
+             * Own Blocks
+             * @description Trained parameters that each block has and no other part of the model, of all members; null: as `blocks`
+             */
+            own_blocks?: number[] | null;
+            /**
              * Block Output
              * @description Bytes of the largest output of a block, of one example; null: not known
              */

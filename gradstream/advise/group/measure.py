@@ -15,6 +15,7 @@ from gradstream.advise.group.cost import GroupFacts
 from gradstream.data.source import each
 from gradstream.errors import InvalidWorkload
 from gradstream.group.tensor.plan import ADDED, COLWISE, GATHERED, ROWWISE, TensorPlan, plan_of, split_parameters
+from gradstream.model.computing.block_memory import parameters_of_blocks
 from gradstream.model.ensemble import members
 from gradstream.model.flat_model import FlatModel
 from gradstream.model.parts import of
@@ -45,6 +46,7 @@ def measure_group(spec: JobSpec, code: UserCode, flat: FlatModel, batch: Any, ex
     return GroupFacts(
         _seconds_to_add(flat.theta),
         tuple(sum(p.numel() for p in block.parameters()) for block in blocks),
+        _own_parameters(code, flat),
         look.boundary,
         look.saved(flat),
         min(1.0, look.split_seconds / forward) if plan else 0.0,
@@ -99,6 +101,13 @@ def _blocks(code: UserCode, model: nn.Module) -> Sequence[nn.Module]:
         return code.blocks(model)
     except (InvalidWorkload, UserError):
         return ()
+
+
+def _own_parameters(code: UserCode, flat: FlatModel) -> tuple[int, ...]:
+    """Return the trained parameters that stand in each block alone. A block that is called again counts once."""
+    blocks = [block for member in members(flat.model) for block in _blocks(code, member)]
+    own = parameters_of_blocks(flat.model, blocks)
+    return tuple(sum(p.numel() for p in own.pop(block, ()) if p.requires_grad) for block in blocks)
 
 
 def _seconds_to_add(theta: Tensor) -> float:

@@ -31,6 +31,7 @@ from tests.nets import CPU
 FACTS = GroupFacts(
     add=0.01,
     blocks=(100, 100, 100, 100),
+    own_blocks=(100, 100, 100, 100),
     boundary=1_000_000,
     activations=8_000_000,
     split=0.8,
@@ -240,6 +241,7 @@ def test_what_is_measured_of_a_model() -> None:
     flat = FlatModel(code.model(), CPU)
     facts = measure_group(spec, code, flat, (torch.ones(32, 64),), 32)
     assert facts.blocks == (64 * 65,) * 6
+    assert facts.own_blocks == facts.blocks
     assert facts.boundary == 32 * 64 * 4
     assert facts.whole == 2 * 64, "the norm"
     assert facts.exchanges == 7 * 2, "each layer is gathered, forward and backward"
@@ -250,6 +252,36 @@ def test_what_is_measured_of_a_model() -> None:
     assert facts.bucket == 1.0, "the model is smaller than a bucket"
     assert facts.add > 0
     assert facts.parts == 1
+
+
+class Shared(Deep):
+    """Four blocks with one weight, of which the second is called twice; the first one's bias is frozen."""
+
+    def model(self) -> nn.Module:
+        first, second, third = (nn.Linear(64, 64) for _ in range(3))
+        second.weight = third.weight = first.weight
+        first.bias.requires_grad_(False)
+        return nn.Sequential(first, second, third, second)
+
+    def loss(self, model: nn.Module, batch: tuple[Tensor, ...]) -> Tensor:
+        return torch.as_tensor(model(batch[0]).square().mean())
+
+
+@pytest.mark.parametrize("members", [1, 2])
+def test_blocks_have_what_stands_in_no_other_one_to_themselves(members: int) -> None:
+    spec = JobSpec.model_validate(
+        {
+            "name": "shared",
+            "workload": {"entrypoint": "tests.unit.advise.test_groups:Shared"},
+            "strategy": {"name": "sync", "lr": 0.1},
+            "members": members,
+            "stop": {"steps": 1},
+        }
+    )
+    code = UserCode(spec)
+    facts = measure_group(spec, code, FlatModel(code.model(), CPU), (torch.ones(32, 64),), 32)
+    assert facts.blocks == (64 * 65,) * 4
+    assert facts.own_blocks == (0, 64, 64, 0) * members
 
 
 def test_a_micro_batch_takes_a_time_of_its_own() -> None:
