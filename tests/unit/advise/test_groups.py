@@ -166,6 +166,16 @@ def test_activations_that_do_not_fit_are_shared_out() -> None:
     assert nothing.reasons[0].startswith("No shape fits: ")
 
 
+def test_a_stage_has_the_gradients_of_all_that_stands_outside_of_blocks() -> None:
+    apart, inside = (
+        {each.described: each.lead for each in advised(facts=replace(FACTS, blocks=blocks, own_blocks=blocks)).shapes}
+        for blocks in ((10,) * 4, (100,) * 4)
+    )
+    vector = 4 * PARAMETERS
+    assert apart["one process"] == inside["one process"]
+    assert apart["stages 4, accumulate 16"] - inside["stages 4, accumulate 16"] == pytest.approx(3 * 0.675 * vector), "with holes"
+
+
 def test_without_a_second_core_or_where_the_job_refuses_it_there_is_one_process() -> None:
     assert advised(WorkerCapacity(1, 1e12)).reasons == [
         "One process: a second one would need 2 cores for a worker, and there are 1."
