@@ -5587,6 +5587,11 @@ export interface components {
              */
             whole_parameters?: number | null;
             /**
+             * Tensor Processes
+             * @description Processes of `tensor` that can divide layers: 16, 8, 4 or 2; 1: no layer; null: not known
+             */
+            tensor_processes?: number | null;
+            /**
              * Blocks
              * @description Parameters of each block, in their order; null: not known, or the model names none
              */
