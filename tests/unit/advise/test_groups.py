@@ -264,6 +264,24 @@ def test_what_is_measured_of_a_model() -> None:
     assert facts.parts == 1
 
 
+def test_activations_are_those_of_the_examples_alone_in_16_bits_too() -> None:
+    """Autocast also keeps narrow copies of the weights for backward, which are larger here."""
+    found = dict[str, int]()
+    for precision in ("fp32", "bf16"):
+        spec = JobSpec.model_validate(
+            {
+                "name": "deep",
+                "workload": {"entrypoint": "tests.unit.advise.test_groups:Deep"},
+                "strategy": {"name": "sync", "lr": 0.1},
+                "precision": precision,
+                "stop": {"steps": 1},
+            }
+        )
+        code = UserCode(spec)
+        found[precision] = measure_group(spec, code, FlatModel(code.model(), CPU), (torch.ones(2, 64),), 2).activations
+    assert found["bf16"] == found["fp32"] // 2
+
+
 class Shared(Deep):
     """Four blocks with one weight, of which the second is called twice; the first one's bias is frozen."""
 
