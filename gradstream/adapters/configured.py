@@ -89,9 +89,10 @@ def _check_optimizer(own: torch.optim.Optimizer, spec: JobSpec, model: nn.Module
             f"configure_optimizers() leaves out {_listed(left_out)}, and a job trains every parameter that requires a gradient; "
             "freeze them with requires_grad_(False) in the module's __init__"
         )
+    _check_groups(named, theirs)
     asked = _line(named, theirs, rule)
     job = spec.optimizer.build(named.items(), lr=spec.strategy.lr)
-    if type(job) is not type(own):
+    if type(spec.optimizer) is not rule:
         raise InvalidWorkload(
             f"configure_optimizers() gives {type(own).__name__}, and the job file has {spec.optimizer.name}: write {asked} in the "
             f"job file, {LEAVE_OUT}"
@@ -103,6 +104,18 @@ def _check_optimizer(own: torch.optim.Optimizer, spec: JobSpec, model: nn.Module
                 raise InvalidWorkload(
                     f"configure_optimizers() gives {name} {key}={_plain(value)}, and the job file {_plain(ours[id(p)][key])}: "
                     f"write {asked} in the job file, {LEAVE_OUT}"
+                )
+
+
+def _check_groups(named: Mapping[str, nn.Parameter], settings: Mapping[int, Settings]) -> None:
+    """Raises: InvalidWorkload: parameters differ in what groups of a job file leave alike."""
+    first, *others = named
+    for name in others:
+        for key, value in settings[id(named[name])].items():
+            if key not in ("lr", "weight_decay") and not _equal(value, same := settings[id(named[first])][key]):
+                raise InvalidWorkload(
+                    f"configure_optimizers() gives {first} {key}={_plain(same)} and {name} {key}={_plain(value)}, and groups of a "
+                    f"job file differ in lr and weight_decay alone; give all parameters one {key}, {LEAVE_OUT}"
                 )
 
 
@@ -142,8 +155,9 @@ def _by_parameter(own: torch.optim.Optimizer, rule: type[Optimizer]) -> dict[int
 def _line(named: Mapping[str, nn.Parameter], settings: Mapping[int, Settings], rule: type[Optimizer]) -> str:
     """Return what the job file has to say: `optimizer: {name: adam, lr: 0.001}`."""
     default = rule()
-    first, *others = list(dict.fromkeys(_frozen(settings[id(p)]) for p in named.values()))
-    base = dict(first)
+    kinds = list(dict.fromkeys(_frozen(settings[id(p)]) for p in named.values()))
+    first = next((kind for kind in kinds if dict(kind)["lr"]), kinds[0])  # a factor of 0 on it keeps others as they are
+    base, others = dict(first), [kind for kind in kinds if kind != first]
     fields = {"name": default.name, "lr": base["lr"]}  # type: ignore[attr-defined]
     fields |= {key: value for key, value in base.items() if key != "lr" and not _equal(value, getattr(default, key))}
     groups = []

@@ -46,6 +46,7 @@ class LightningWorkload(Workload):
     """Methods of the module that need not be called, and `configure_optimizers` if the job file alone decides on the steps."""
     _train_calls = 0
     _scored_calls = 0
+    _scoring_processes = 1
 
     def module(self) -> Any:
         """A new LightningModule, as `model` of other workloads."""
@@ -69,6 +70,7 @@ class LightningWorkload(Workload):
     def check_job(self, spec: JobSpec, model: nn.Module) -> None:
         if spec.members > 1:
             raise InvalidWorkload("members: a LightningModule scores itself, so no ensemble of several is scored; remove members")
+        self._scoring_processes = spec.evaluate.processes
         if "configure_optimizers" not in self.ignores and _overrides(model, _base_of(model), "configure_optimizers"):
             check_configured(read_configured(model.configure_optimizers()), spec, model)  # type: ignore[operator]
 
@@ -130,6 +132,11 @@ class LightningWorkload(Workload):
         if options.get("reduce_fx", "mean") != "mean":
             raise InvalidWorkload(f"validation_step() logs '{name}' with reduce_fx, and scores are means over the split; remove it")
         if isinstance(value, nn.Module) and hasattr(value, "compute"):
+            if self._scoring_processes > 1:
+                raise InvalidWorkload(
+                    f"evaluate.processes: validation_step() logs '{name}' as a torchmetrics object, which sees the "
+                    "mini-batches of its own process alone; set it to 1, or log a number"
+                )
             self._metrics[name] = value
             return
         if isinstance(value, Tensor) and value.numel() == 1:

@@ -48,7 +48,7 @@ class TransformersWorkload(Workload):
             model = made.from_pretrained(folder, local_files_only=True, dtype=torch.float32)
         else:
             config = self.config()
-            model = made.from_config(config) if hasattr(made, "from_config") else made(config)
+            model = made.from_config(config, dtype=torch.float32) if hasattr(made, "from_config") else made(config)
         model.config.use_cache = False  # training needs no keys and values of earlier tokens
         return model  # type: ignore[no-any-return]
 

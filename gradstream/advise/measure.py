@@ -20,7 +20,7 @@ from gradstream.api.plan import TableSize
 from gradstream.center.entries import Payload
 from gradstream.codecs import CODECS
 from gradstream.codecs.base import Codec
-from gradstream.group.tensor.plan import plan_of, split_parameters
+from gradstream.group.tensor.plan import TensorPlan, plan_of, split_parameters
 from gradstream.input.data import Batches
 from gradstream.model.computing.scaled import problem_of
 from gradstream.model.ensemble import members
@@ -28,6 +28,7 @@ from gradstream.model.flat_model import FlatModel
 from gradstream.model.problem import ModelProblem
 from gradstream.model.usercode import UserCode, blaming
 from gradstream.optim.flat import clipped
+from gradstream.process.exits import UserError
 from gradstream.spec import JobSpec
 from gradstream.wire.transport.layout import Layout
 
@@ -63,7 +64,9 @@ class Measurement:
     gathered: int = 0
     """Layers whose outputs the processes of a group gather at once, as no plan pairs them; 0 without `tensor`."""
     whole: int | None = None
-    """Parameters that `tensor` leaves whole in each process; None: the job has no such group."""
+    """Parameters that `tensor` leaves whole in each process of the job, or of a group of `tensor_processes`; None: all."""
+    tensor_processes: int = 1
+    """The most processes, of 16, 8, 4 and 2, among which `tensor` can divide layers; 1: it can divide none."""
     group: GroupFacts | None = None
     """Measurements for the advice on groups; None: the model has embedding tables, whose lookups a shape would change."""
     examples: int = 0
@@ -77,7 +80,8 @@ class Measurement:
         times = (1 if spec.precision == "fp32" else 2) / self.examples
         activations = math.ceil(times * self.group.activations) if spec.recompute == "none" else None
         blocks = list(self.group.blocks) or None
-        return {"blocks": blocks, "block_output": math.ceil(times * self.group.boundary), "activations": activations}
+        layers = {"blocks": blocks, "own_blocks": list(self.group.own_blocks) if blocks else None}
+        return layers | {"block_output": math.ceil(times * self.group.boundary), "activations": activations}
 
     @property
     def saved(self) -> dict[str, float]:
@@ -119,7 +123,8 @@ def measure(spec: JobSpec, folder: Path) -> Measurement:
     offered = [spec.codec, *(codec() for name, codec in CODECS.items() if name != spec.codec.name)]
     size_of = partial(_bytes, spec, flat)
     found = [each for each in looks if isinstance(each, float)]
-    gathered, whole = _split(spec, code, flat)
+    most = _tensor_processes(code, flat)
+    gathered, whole = _split(code, flat, spec.roles.worker.group.tensor, most)
     return Measurement(
         flat.theta.numel(),
         {_name(codec): size_of(codec, gradient) for codec in offered},
@@ -133,19 +138,37 @@ def measure(spec: JobSpec, folder: Path) -> Measurement:
         max((parameter.size for parameter in flat.parameters), default=0),
         gathered,
         whole,
+        most,
         None if tables else measure_group(spec, code, flat, batch, examples),
         examples,
     )
 
 
-def _split(spec: JobSpec, code: UserCode, flat: FlatModel) -> tuple[int, int | None]:
-    """Return `Measurement.gathered`, of one member, and `Measurement.whole`. Raises: UserError: the plan does not fit the model."""
-    if (count := spec.roles.worker.group.tensor) == 1:
+def _split(code: UserCode, flat: FlatModel, count: int, most: int) -> tuple[int, int | None]:
+    """Return `Measurement.gathered`, of one member, and `Measurement.whole`. `count`: processes of the job's `tensor`. `most`: that
+    it could have. Raises: UserError: the plan does not fit the model."""
+    if count == most == 1:
         return 0, None
+    plans = _plans(code, flat, count if count > 1 else most)
+    split = {id(p) for plan in plans for p in split_parameters(plan)}
+    gathered = len(plans[0].modules) if count > 1 and plans[0].is_default else 0
+    return gathered, sum(p.numel() for p in flat.trained if id(p) not in split)
+
+
+def _tensor_processes(code: UserCode, flat: FlatModel) -> int:
+    for count in (16, 8, 4, 2):
+        try:
+            _plans(code, flat, count)
+        except UserError:
+            continue
+        return count
+    return 1
+
+
+def _plans(code: UserCode, flat: FlatModel, count: int) -> list[TensorPlan]:
+    """Return the plan of each member. Raises: UserError: so many processes cannot divide the model."""
     with blaming("tensor_plan()"):
-        plans = [plan_of(member, code.tensor_plan(), count) for member in members(flat.model)]
-    split = [id(p) for plan in plans for p in split_parameters(plan)]
-    return len(plans[0].modules) if plans[0].is_default else 0, sum(p.numel() for p in flat.trained if id(p) not in split)
+        return [plan_of(member, code.tensor_plan(), count) for member in members(flat.model)]
 
 
 def _trained(problem: ModelProblem, spec: JobSpec, tables: TablesUnderMeasurement | None) -> tuple[float, Tensor]:

@@ -27,7 +27,7 @@ def server_vectors(spec: JobSpec, *, on_gpu: bool = False) -> int:
 
 def kept_by(optimizer: Any) -> int:
     """Return the vectors of an optimizer's state."""
-    plain = isinstance(optimizer, Sgd) and not optimizer.momentum
+    plain = isinstance(optimizer, Sgd) and not (optimizer.momentum or optimizer.momentum_correction)
     return 0 if plain else len(optimizer.state_vectors)
 
 

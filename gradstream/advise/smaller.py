@@ -4,6 +4,7 @@ accumulate          parts of a mini-batch, one after another            activati
 recompute: blocks   a block keeps its inputs alone                      activations
 precision: bf16     autocast                                            activations, for a copy of the weights
 group               fsdp, stages, and their product                     gradients, optimizer; parameters on GPUs
+                    tensor, and its product with stages                 gradients of a block that is too large for these
 server.count: 0     workers hold the model                              the center
 device: cpu         of the servers or the workers                       GPUs
 worker.count        fewer workers, each a group with their processes    whole models
@@ -105,6 +106,19 @@ def _groups(spec: JobSpec, size: Size) -> Iterator[_Step]:
         if 1 < fsdp * stages <= _MOST_PROCESSES and few:
             group = now.model_copy(update={"fsdp": now.fsdp * fsdp, "stages": now.stages * stages})
             yield _grouped(spec, group, 3 + (fsdp * stages + stages / 100) / _MOST_PROCESSES)
+    yield from _tensor_groups(spec, size)
+
+
+def _tensor_groups(spec: JobSpec, size: Size) -> Iterator[_Step]:
+    """Yield groups that divide layers, where the model is known to allow them."""
+    if not isinstance(size, MeasuredSize):
+        return
+    now, most, blocks = spec.roles.worker.group, size.tensor_processes or 1, len(size.blocks or ())
+    for tensor, stages in product(_FACTORS, _FACTORS):
+        few = stages == 1 or now.stages * stages <= blocks
+        if tensor > 1 and now.tensor * tensor <= most and tensor * stages <= _MOST_PROCESSES and few:
+            group = now.model_copy(update={"tensor": now.tensor * tensor, "stages": now.stages * stages})
+            yield _grouped(spec, group, 8 + (tensor * stages + stages / 100) / (2 * _MOST_PROCESSES))
 
 
 def _grouped(spec: JobSpec, group: WorkerGroup, cost: float) -> _Step:

@@ -51,8 +51,16 @@ class MeasuredSize(Size, frozen=True):
     whole_parameters: int | None = Field(
         None, ge=0, le=10**12, description="Parameters that a group with `tensor` leaves whole in each process; null: not known"
     )
+    tensor_processes: int | None = Field(
+        None, ge=1, le=64, description="Processes of `tensor` that can divide layers: 16, 8, 4 or 2; 1: no layer; null: not known"
+    )
     blocks: tuple[Annotated[int, Field(ge=0, le=10**12)], ...] | None = Field(
         None, max_length=10_000, description="Parameters of each block, in their order; null: not known, or the model names none"
+    )
+    own_blocks: tuple[Annotated[int, Field(ge=0, le=10**12)], ...] | None = Field(
+        None,
+        max_length=100_000,
+        description="Trained parameters that each block has and no other part of the model, of all members; null: as `blocks`",
     )
     block_output: int | None = Field(
         None, ge=0, le=10**15, description="Bytes of the largest output of a block, of one example; null: not known"

@@ -45,12 +45,23 @@ def build(workload: Workload, spec: JobSpec) -> nn.Module:
             model = workload.model()
         if not isinstance(model, nn.Module):
             raise InvalidWorkload(f"model() must return an nn.Module, not a {type(model).__name__}")
+        _check_values(model)
         members.append(model)
     if spec.members == 1:
         return members[0]
     _share_nothing(members)
     separate_tables(members)
     return Ensemble(members, workload.combine)
+
+
+def _check_values(model: nn.Module) -> None:
+    """Raises: InvalidWorkload: a tensor of the model has no values."""
+    for name, tensor in (*model.named_parameters(), *model.named_buffers()):
+        if tensor.is_meta:
+            raise InvalidWorkload(
+                f"model() leaves {name} on the meta device, where it has no values; build the model on the CPU, and give files of "
+                "its values by weights(), which reads one tensor at a time"
+            )
 
 
 def _share_nothing(members: Sequence[nn.Module]) -> None:

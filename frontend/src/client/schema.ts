@@ -5587,10 +5587,20 @@ export interface components {
              */
             whole_parameters?: number | null;
             /**
+             * Tensor Processes
+             * @description Processes of `tensor` that can divide layers: 16, 8, 4 or 2; 1: no layer; null: not known
+             */
+            tensor_processes?: number | null;
+            /**
              * Blocks
              * @description Parameters of each block, in their order; null: not known, or the model names none
              */
             blocks?: number[] | null;
+            /**
+             * Own Blocks
+             * @description Trained parameters that each block has and no other part of the model, of all members; null: as `blocks`
+             */
+            own_blocks?: number[] | null;
             /**
              * Block Output
              * @description Bytes of the largest output of a block, of one example; null: not known

@@ -13,6 +13,7 @@ With e examples at a time, a bytes of activations of one, l the share of the lar
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import pairwise
 
 from gradstream.api.plan import MeasuredSize, Size
@@ -63,35 +64,45 @@ def _recomputed(size: MeasuredSize, part: float) -> float:
 def stage_share(size: Size, stages: int) -> float:
     """Return the share of the largest stage in the blocks; equal shares where no block is known, or there are too few."""
     blocks = size.blocks if isinstance(size, MeasuredSize) and size.blocks else ()
-    if stages == 1 or not sum(blocks):
-        return 1 / stages
-    try:
-        bounds = stage_bounds(blocks, stages)
-    except InvalidWorkload:
-        return 1 / stages
-    return max(sum(blocks[start:end]) for start, end in pairwise(bounds)) / sum(blocks)
+    return _largest(size, blocks, stages) / sum(blocks) if sum(blocks) else 1 / stages
 
 
 def stage_parameters(size: Size, stages: int) -> float:
-    """Return the share of the parameters that the largest stage computes with: those of its blocks, and all outside of blocks."""
-    if stages == 1:
-        return 1.0
-    outside = _outside_of_blocks(size)
-    return outside + (1 - outside) * stage_share(size, stages)
+    """Return the share of the parameters that the largest stage computes with: those of its blocks alone, and all others."""
+    own = _own_blocks(size)
+    if stages == 1 or own is None:
+        return 1 / stages
+    return min(1.0, (_outside_of_blocks(size, own) + _largest(size, own, stages)) / size.parameters)
+
+
+def _largest(size: Size, of_blocks: Sequence[int], stages: int) -> float:
+    """Return what the blocks of a stage have of this at most; equal parts, where there are too few blocks."""
+    blocks = size.blocks if isinstance(size, MeasuredSize) and size.blocks else ()
+    try:
+        bounds = stage_bounds(blocks, stages)
+    except InvalidWorkload:
+        return sum(of_blocks) / stages
+    return max(sum(of_blocks[start:end]) for start, end in pairwise(bounds))
 
 
 def filled_parameters(spec: JobSpec, size: Size) -> float:
     """Return the share of the parameters that a process of a group has on its GPU at most. With fsdp, two blocks have memory at a
-    time; but all, where no block is known, or torch compiles the model. `tensor` leaves parameters whole there."""
-    group = spec.roles.worker.group
+    time for what no other part of the model has; but all, where no block is known, or torch compiles the model. `tensor` leaves
+    parameters whole there."""
+    group, own = spec.roles.worker.group, _own_blocks(size)
     whole = stage_parameters(size, group.stages)
-    blocks = size.blocks if isinstance(size, MeasuredSize) and size.blocks else ()
-    if group.fsdp == 1 or group.tensor > 1 or spec.compile or not blocks:
+    if group.fsdp == 1 or group.tensor > 1 or spec.compile or own is None:
         return whole
-    return min(whole, _outside_of_blocks(size) + _FILLED_BLOCKS * max(blocks) / size.parameters)
+    return min(whole, (_outside_of_blocks(size, own) + _FILLED_BLOCKS * max(own)) / size.parameters)
 
 
-def _outside_of_blocks(size: Size) -> float:
-    """Return the share of the parameters that stand outside of all blocks; 0, where no block is known."""
-    blocks = sum(size.blocks) if isinstance(size, MeasuredSize) and size.blocks else size.parameters
-    return max(0.0, 1 - blocks / size.parameters)
+def _own_blocks(size: Size) -> Sequence[int] | None:
+    """Return the parameters that each block has and no other part of the model; None: no block is known."""
+    if not isinstance(size, MeasuredSize) or not size.blocks:
+        return None
+    return size.own_blocks or size.blocks
+
+
+def _outside_of_blocks(size: Size, own: Sequence[int]) -> int:
+    """Return the parameters that stand outside of all blocks, or in several."""
+    return max(0, size.parameters - sum(own))

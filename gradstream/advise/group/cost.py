@@ -40,6 +40,8 @@ class GroupFacts:
     """Seconds to add one vector like the model to another."""
     blocks: tuple[int, ...]
     """Parameters of each block; empty: the model names none."""
+    own_blocks: tuple[int, ...]
+    """Trained parameters that each block has and no other part of the model, of all members."""
     boundary: int
     """Bytes of the largest output of a block."""
     activations: int

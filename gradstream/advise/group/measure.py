@@ -15,6 +15,7 @@ from gradstream.advise.group.cost import GroupFacts
 from gradstream.data.source import each
 from gradstream.errors import InvalidWorkload
 from gradstream.group.tensor.plan import ADDED, COLWISE, GATHERED, ROWWISE, TensorPlan, plan_of, split_parameters
+from gradstream.model.computing.block_memory import parameters_of_blocks
 from gradstream.model.ensemble import members
 from gradstream.model.flat_model import FlatModel
 from gradstream.model.parts import of
@@ -36,8 +37,7 @@ def measure_group(spec: JobSpec, code: UserCode, flat: FlatModel, batch: Any, ex
     plan, blocks = _plan(spec, code, model), _blocks(code, model)
     look = _LayerLook(plan, blocks)
     began = time.perf_counter()
-    with torch.autograd.graph.saved_tensors_hooks(look.keep, lambda kept: kept):
-        code.loss(model, batch)
+    code.loss(model, batch)
     forward = time.perf_counter() - began
     look.end()
     split = {id(p) for p in split_parameters(plan)} if plan else set()
@@ -45,8 +45,9 @@ def measure_group(spec: JobSpec, code: UserCode, flat: FlatModel, batch: Any, ex
     return GroupFacts(
         _seconds_to_add(flat.theta),
         tuple(sum(p.numel() for p in block.parameters()) for block in blocks),
+        _own_parameters(code, flat),
         look.boundary,
-        look.saved(flat),
+        _saved_bytes(code, model, batch) // (1 if spec.precision == "fp32" else 2),
         min(1.0, look.split_seconds / forward) if plan else 0.0,
         sum(2 if planned.style == GATHERED else 1 for planned in plan.modules) if plan else 0,
         look.exchanged,
@@ -86,6 +87,24 @@ def _shortest(run: Callable[[], None]) -> float:
     return min(times)
 
 
+def _saved_bytes(code: UserCode, model: nn.Module, batch: Any) -> int:
+    """Return the bytes that forward keeps for backward and that are no parameters, if it computes in their dtype: `precision` also
+    keeps narrow copies of parameters, which do not grow with the examples."""
+    kept: dict[int, int] = {}
+    held: list[Tensor] = []
+
+    def keep(tensor: Tensor) -> Tensor:
+        storage = tensor.untyped_storage()
+        kept[storage.data_ptr()] = storage.nbytes()
+        held.append(tensor)  # or its address could be that of another one
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda each: each), code.exact():
+        code.loss(model, batch)
+    own = {p.untyped_storage().data_ptr() for p in model.parameters()}
+    return sum(size for address, size in kept.items() if address not in own)
+
+
 def _plan(spec: JobSpec, code: UserCode, model: nn.Module) -> TensorPlan | None:
     """Return the plan of a tensor-parallel group; None: nothing can be split."""
     try:
@@ -99,6 +118,13 @@ def _blocks(code: UserCode, model: nn.Module) -> Sequence[nn.Module]:
         return code.blocks(model)
     except (InvalidWorkload, UserError):
         return ()
+
+
+def _own_parameters(code: UserCode, flat: FlatModel) -> tuple[int, ...]:
+    """Return the trained parameters that stand in each block alone. A block that is called again counts once."""
+    blocks = [block for member in members(flat.model) for block in _blocks(code, member)]
+    own = parameters_of_blocks(flat.model, blocks)
+    return tuple(sum(p.numel() for p in own.pop(block, ()) if p.requires_grad) for block in blocks)
 
 
 def _seconds_to_add(theta: Tensor) -> float:
@@ -117,25 +143,11 @@ class _LayerLook:
         self.boundary = self.exchanged = 0
         self.split_seconds = 0.0
         self._began = 0.0
-        self._kept: dict[int, int] = {}
-        """Bytes of each memory that was kept for backward, by address."""
-        self._held: list[Tensor] = []
         self._hooks = [block.register_forward_hook(self._block) for block in blocks]
         for planned in plan.modules if plan else ():
             if planned.style != ADDED:
                 self._hooks.append(planned.module.register_forward_pre_hook(self._begin))
                 self._hooks.append(planned.module.register_forward_hook(partial(self._layer, planned.style)))
-
-    def keep(self, tensor: Tensor) -> Tensor:
-        storage = tensor.untyped_storage()
-        self._kept[storage.data_ptr()] = storage.nbytes()
-        self._held.append(tensor)  # or its address could be that of another one
-        return tensor
-
-    def saved(self, flat: FlatModel) -> int:
-        """Return the bytes kept for backward that are no parameters."""
-        own = {p.untyped_storage().data_ptr() for p in flat.model.parameters()}
-        return sum(size for address, size in self._kept.items() if address not in own)
 
     def end(self) -> None:
         for hook in self._hooks:

@@ -78,7 +78,13 @@ def advise_group(
     spec: JobSpec, step: float, facts: GroupFacts, capacity: WorkerCapacity, parameters: int, largest: int
 ) -> GroupAdvice:
     """`step`: seconds of a mini-batch in one process. `largest`: elements of the largest parameter."""
-    size = MeasuredSize(parameters=parameters, largest_parameter=largest or None, whole_parameters=facts.whole)
+    size = MeasuredSize(
+        parameters=parameters,
+        largest_parameter=largest or None,
+        whole_parameters=facts.whole,
+        blocks=facts.blocks,
+        own_blocks=facts.own_blocks,
+    )
     one = _shape(_with(spec, WorkerGroup()) or spec, step, facts, capacity, size)
     candidates = [_with(spec, group) for group in _groups(capacity.cores, spec.roles.worker.threads) if _can(group, facts)]
     every = sorted((_shape(each, step, facts, capacity, size) for each in candidates if each), key=lambda shape: shape.seconds)

@@ -53,7 +53,7 @@ def _size(spec: JobSpec, folder: Path) -> dict[str, Any]:
         measured = measured_here(spec, folder)
     known = {"parameters": measured.parameters, "step": measured.step, "epoch_samples": measured.epoch_samples(spec)}
     known |= {"largest_parameter": measured.largest or None, "whole_parameters": measured.whole}
-    known |= measured.layer_sizes(spec)
+    known |= {"tensor_processes": measured.tensor_processes, **measured.layer_sizes(spec)}
     return {**known, "tables": [size.model_dump() for size in measured.table_sizes]}
 
 

@@ -68,8 +68,8 @@ class PeerExchange:
     def sum(self, x: Tensor) -> Tensor:
         """Return the sum over all processes, the same bits in each: in their order, and in float32 at least."""
         flat = x.contiguous().view(-1)
-        total, step = torch.empty_like(flat, device="cpu", pin_memory=x.is_cuda), SLOT_BYTES // x.element_size()
-        for own, out in zip(torch.split(flat, step), torch.split(total, step), strict=True):
+        total, step = x.new_empty(x.shape, device="cpu", pin_memory=x.is_cuda), SLOT_BYTES // x.element_size()
+        for own, out in zip(torch.split(flat, step), torch.split(total.view(-1), step), strict=True):
             parts = self._swap(own, [len(own)] * self.count, _SUM, len(own))
             if x.element_size() < 4:
                 out.copy_(torch.stack([part.float() for part in parts]).sum(0))
@@ -77,13 +77,13 @@ class PeerExchange:
             torch.add(parts[0], parts[1], out=out)
             for part in parts[2:]:
                 out += part
-        return total.view(x.shape).to(x.device)
+        return total.to(x.device)
 
     def gather(self, columns: Tensor, widths: Sequence[int]) -> Tensor:
         """Return the columns of all processes side by side, shape (..., sum(widths)). `columns`: shape (..., own width)."""
-        rows, widest = prod(columns.shape[:-1]), max(widths)
-        whole = columns.new_empty((rows, sum(widths)), device="cpu", pin_memory=columns.is_cuda)
-        own, places = columns.reshape(rows, columns.shape[-1]), torch.split(whole, list(widths), 1)
+        rows, widest, width = prod(columns.shape[:-1]), max(widths), sum(widths)
+        whole = columns.new_empty((*columns.shape[:-1], width), device="cpu", pin_memory=columns.is_cuda)
+        own, places = columns.reshape(rows, columns.shape[-1]), torch.split(whole.view(rows, width), list(widths), 1)
         across = min(widest, SLOT_BYTES // columns.element_size())
         down = max(1, SLOT_BYTES // (across * columns.element_size()))
         for left in range(0, widest, across):
@@ -93,7 +93,7 @@ class PeerExchange:
                 parts = self._swap(tile, [tile.numel() for tile in tiles], _GATHER, rows)
                 for out, part in zip(tiles, parts, strict=True):
                     out.copy_(part.view(out.shape))
-        return whole.view(*columns.shape[:-1], sum(widths)).to(columns.device)
+        return whole.to(columns.device)
 
     def compare(self, values: Tensor) -> list[Tensor]:
         """Return these values of each process, in their order. At most as many as fit into a slot are compared."""

@@ -54,12 +54,12 @@ class _Buffer(NamedTuple):
 
 
 def _copied_buffers(block: nn.Module) -> list[_Buffer]:
-    """Return copies of the buffers that are part of the model, as BatchNorm's statistics are, from before the forward."""
+    """Return copies of the buffers from before the forward: it may move any, as BatchNorm moves its statistics."""
     return [
         _Buffer(module, name, buffer.clone())
         for module in block.modules()
         for name, buffer in module._buffers.items()
-        if buffer is not None and name not in module._non_persistent_buffers_set
+        if buffer is not None
     ]
 
 

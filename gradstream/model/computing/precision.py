@@ -61,9 +61,10 @@ class LossScale:
 
     def unscale_gradients(self, gradients: list[Tensor]) -> bool:
         """Divide them by the scale, and change it for the next mini-batch. Returns whether all are finite."""
-        if gradients:
-            torch._foreach_mul_(gradients, 1 / self.value)  # a power of two: no bit of a finite one is lost
-        finite = all(bool(gradient.isfinite().all()) for gradient in gradients)
+        values = [gradient._values() if gradient.is_sparse else gradient for gradient in gradients]
+        if values:
+            torch._foreach_mul_(values, 1 / self.value)  # a power of two: no bit of a finite one is lost
+        finite = all(bool(each.isfinite().all()) for each in values)
         self._good = self._good + 1 if finite else 0
         if not finite:
             self.value, self.overflows = max(self.value / 2, LEAST_SCALE), self.overflows + 1

@@ -42,6 +42,8 @@ EVERY_OPTIMIZER = [
     optim.Adagrad(MODEL.parameters(), lr=0.1),
     optim.Adam(MODEL.parameters(), lr=0.001, eps=1e-7),
     optim.AdamW(MODEL.parameters(), lr=0.003),
+    optim.Adam(MODEL.parameters(), lr=0.003, weight_decay=0.1, decoupled_weight_decay=True),
+    optim.SGD([{"params": MODEL[0].parameters(), "lr": 0.0}, {"params": HEAD}], lr=0.001),
     GROUPED,
 ]
 
@@ -77,6 +79,8 @@ def test_what_a_job_file_lacks_is_refused() -> None:
     assert "gives RMSprop, and a job file knows SGD, Adagrad, Adam, AdamW" in refusal(optim.RMSprop(MODEL.parameters()))
     assert "Adam amsgrad=True" in refusal(optim.Adam(MODEL.parameters(), amsgrad=True))
     assert "SGD dampening=0.5" in refusal(sgd(momentum=0.9, dampening=0.5))
+    grouped = [{"params": MODEL[0].parameters()}, {"params": HEAD, "momentum": 0.5}]
+    assert "gives 0.weight momentum=0.9 and 1.weight momentum=0.5" in refusal(optim.SGD(grouped, lr=0.05, momentum=0.9))
     assert "leaves out 1.weight, 1.bias" in refusal(optim.SGD(MODEL[0].parameters(), lr=0.05))
 
 

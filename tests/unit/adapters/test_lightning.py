@@ -125,6 +125,13 @@ def test_scores_are_means_over_the_split_and_torchmetrics_see_all_of_it() -> Non
         assert scorer.score() == {"val_loss": pytest.approx(whole), "half": 0.5, "auc": 0.0 if descends else 1.0}
 
 
+def test_torchmetrics_that_see_a_part_of_the_split_are_refused() -> None:
+    workload, model = made(Scored)
+    workload.check_job(spec(evaluate={"every": "1 epochs", "processes": 2}), model)
+    with pytest.raises(InvalidWorkload, match=r"evaluate.processes: .* logs 'auc' as a torchmetrics object.*set it to 1"):
+        workload.evaluate(model, BATCH)
+
+
 def test_without_a_validation_step_the_score_is_the_loss() -> None:
     workload, model = made(Module)
     assert workload.evaluate(model, BATCH) == {"loss": pytest.approx(workload.loss(model, BATCH).item())}

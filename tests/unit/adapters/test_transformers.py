@@ -49,6 +49,11 @@ class Classes(Tiny):
         return BertConfig(vocab_size=10, num_labels=3, **sizes)
 
 
+class Narrow(Tiny):
+    def config(self) -> Any:
+        return GPT2Config(**TINY, dtype=torch.bfloat16)
+
+
 def spec(**fields: Any) -> JobSpec:
     given = {"name": "job", "workload": {"entrypoint": f"{__name__}:Tiny"}, "strategy": {"name": "sync"}, "stop": {"epochs": 1}}
     return JobSpec.model_validate(given | fields)
@@ -154,6 +159,13 @@ def test_weights_come_from_a_folder_in_float32(tmp_path: Path) -> None:
     for name, value in saved.state_dict().items():
         assert loaded[name].dtype is torch.float32
         assert torch.equal(loaded[name], value.float())
+
+
+@pytest.mark.parametrize("auto", ["AutoModelForCausalLM", "GPT2LMHeadModel"])
+def test_a_model_is_float32_also_if_its_configuration_names_another_dtype(auto: str) -> None:
+    """As a configuration does that was saved with weights in bfloat16."""
+    made = type("Made", (Narrow,), {"auto": auto})().model()
+    assert {p.dtype for p in made.parameters()} == {torch.float32}
 
 
 def test_labels_of_examples_give_an_accuracy() -> None:

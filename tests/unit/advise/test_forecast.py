@@ -305,6 +305,22 @@ def test_with_fsdp_two_blocks_have_memory_on_a_gpu(group: dict[str, int], more: 
     assert filled_parameters(spec, Size(parameters=1000)) == pytest.approx(1 / group.get("stages", 1)), "not known"
 
 
+@pytest.mark.parametrize(
+    ("group", "more", "filled"),
+    [
+        ({"fsdp": 4}, {}, 800 + 2 * 60),
+        ({"stages": 3}, {"accumulate": 3}, 800 + 50 + 60),
+        ({"fsdp": 2, "stages": 5}, {"accumulate": 5}, 800 + 60),
+    ],
+    ids=str,
+)
+def test_a_weight_that_blocks_share_is_on_each_gpu_all_the_time(group: dict[str, int], more: dict[str, Any], filled: int) -> None:
+    """600 parameters that all blocks share, 200 outside of them, and 200 of the blocks alone; the last one is called twice."""
+    size = MeasuredSize(parameters=1000, largest_parameter=1, blocks=(650, 660, 640, 650, 650), own_blocks=(50, 60, 40, 50, 0))
+    spec = job({"name": "sync"}, roles={"worker": {"count": 1, "device": "cuda", "group": group}}, **more)
+    assert filled_parameters(spec, size) == pytest.approx(filled / 1000)
+
+
 def test_recompute_frees_the_narrow_copies_of_blocks() -> None:
     size = MeasuredSize(parameters=1000, largest_parameter=1, blocks=(BLOCK,) * 6)
     roles = {"worker": {"count": 1, "device": "cuda", "group": {"fsdp": 4}}}

@@ -31,6 +31,7 @@ from tests.nets import CPU
 FACTS = GroupFacts(
     add=0.01,
     blocks=(100, 100, 100, 100),
+    own_blocks=(100, 100, 100, 100),
     boundary=1_000_000,
     activations=8_000_000,
     split=0.8,
@@ -165,6 +166,16 @@ def test_activations_that_do_not_fit_are_shared_out() -> None:
     assert nothing.reasons[0].startswith("No shape fits: ")
 
 
+def test_a_stage_has_the_gradients_of_all_that_stands_outside_of_blocks() -> None:
+    apart, inside = (
+        {each.described: each.lead for each in advised(facts=replace(FACTS, blocks=blocks, own_blocks=blocks)).shapes}
+        for blocks in ((10,) * 4, (100,) * 4)
+    )
+    vector = 4 * PARAMETERS
+    assert apart["one process"] == inside["one process"]
+    assert apart["stages 4, accumulate 16"] - inside["stages 4, accumulate 16"] == pytest.approx(3 * 0.675 * vector), "with holes"
+
+
 def test_without_a_second_core_or_where_the_job_refuses_it_there_is_one_process() -> None:
     assert advised(WorkerCapacity(1, 1e12)).reasons == [
         "One process: a second one would need 2 cores for a worker, and there are 1."
@@ -240,6 +251,7 @@ def test_what_is_measured_of_a_model() -> None:
     flat = FlatModel(code.model(), CPU)
     facts = measure_group(spec, code, flat, (torch.ones(32, 64),), 32)
     assert facts.blocks == (64 * 65,) * 6
+    assert facts.own_blocks == facts.blocks
     assert facts.boundary == 32 * 64 * 4
     assert facts.whole == 2 * 64, "the norm"
     assert facts.exchanges == 7 * 2, "each layer is gathered, forward and backward"
@@ -250,6 +262,54 @@ def test_what_is_measured_of_a_model() -> None:
     assert facts.bucket == 1.0, "the model is smaller than a bucket"
     assert facts.add > 0
     assert facts.parts == 1
+
+
+def test_activations_are_those_of_the_examples_alone_in_16_bits_too() -> None:
+    """Autocast also keeps narrow copies of the weights for backward, which are larger here."""
+    found = dict[str, int]()
+    for precision in ("fp32", "bf16"):
+        spec = JobSpec.model_validate(
+            {
+                "name": "deep",
+                "workload": {"entrypoint": "tests.unit.advise.test_groups:Deep"},
+                "strategy": {"name": "sync", "lr": 0.1},
+                "precision": precision,
+                "stop": {"steps": 1},
+            }
+        )
+        code = UserCode(spec)
+        found[precision] = measure_group(spec, code, FlatModel(code.model(), CPU), (torch.ones(2, 64),), 2).activations
+    assert found["bf16"] == found["fp32"] // 2
+
+
+class Shared(Deep):
+    """Four blocks with one weight, of which the second is called twice; the first one's bias is frozen."""
+
+    def model(self) -> nn.Module:
+        first, second, third = (nn.Linear(64, 64) for _ in range(3))
+        second.weight = third.weight = first.weight
+        first.bias.requires_grad_(False)
+        return nn.Sequential(first, second, third, second)
+
+    def loss(self, model: nn.Module, batch: tuple[Tensor, ...]) -> Tensor:
+        return torch.as_tensor(model(batch[0]).square().mean())
+
+
+@pytest.mark.parametrize("members", [1, 2])
+def test_blocks_have_what_stands_in_no_other_one_to_themselves(members: int) -> None:
+    spec = JobSpec.model_validate(
+        {
+            "name": "shared",
+            "workload": {"entrypoint": "tests.unit.advise.test_groups:Shared"},
+            "strategy": {"name": "sync", "lr": 0.1},
+            "members": members,
+            "stop": {"steps": 1},
+        }
+    )
+    code = UserCode(spec)
+    facts = measure_group(spec, code, FlatModel(code.model(), CPU), (torch.ones(32, 64),), 32)
+    assert facts.blocks == (64 * 65,) * 4
+    assert facts.own_blocks == (0, 64, 64, 0) * members
 
 
 def test_a_micro_batch_takes_a_time_of_its_own() -> None:

@@ -50,6 +50,7 @@ def long_vectors() -> list[torch.Tensor]:
     [
         ("async", {}, 0),
         ("async", {"optimizer": {"name": "adam"}}, 2),
+        ("async", {"optimizer": {"name": "sgd", "momentum_correction": True}}, 0),
         ("async", {"evaluate": {"every": "12 samples", "average": 0.01}}, 3 + 1),
         ("sync", {"evaluate": {"every": "8 samples"}, "optimizer": {"name": "sgd", "momentum": 0.9}}, 1 + 1),
         ("dc_asgd", {}, 0),

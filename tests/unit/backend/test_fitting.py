@@ -36,6 +36,18 @@ WIDE = MeasuredSize(parameters=5 * 10**8, largest_parameter=4 * 10**8, blocks=(1
 """Nearly all of it is one parameter outside of the blocks."""
 
 
+HUGE = MeasuredSize(
+    parameters=10**9,
+    largest_parameter=4 * 10**8,
+    whole_parameters=0,
+    tensor_processes=16,
+    blocks=(98 * 10**7, 10**7),
+    block_output=10**5,
+    activations=10**6,
+)
+"""Nearly all of it is one block, of wide linear layers."""
+
+
 class Machines:
     """`number` machines that are alike."""
 
@@ -120,6 +132,18 @@ CASES: dict[str, tuple[Machines, JobSpec, Size, list[str]]] = {
         Machines(500, (3,) * 4),
         job(1, "cuda"),
         WIDE,
+        ["roles: {worker: {device: cpu}}"],
+    ),
+    "one block is nearly all": (
+        Machines(500, (6.5,) * 4),
+        job(1, "cuda"),
+        HUGE,
+        [ON_4 + "{tensor: 2}}}"],
+    ),
+    "one block is nearly all, and its layers can be divided less": (
+        Machines(500, (5.5,) * 4),
+        job(1, "cuda"),
+        HUGE.model_copy(update={"tensor_processes": 2}),
         ["roles: {worker: {device: cpu}}"],
     ),
     "a group that has parts": (

@@ -114,6 +114,9 @@ class Parted(Workload):
     def model(self) -> nn.Module:
         kinds = {
             "mlp": lambda: nn.Sequential(nn.Linear(5, 7), nn.Tanh(), nn.Linear(7, 4), nn.Tanh(), nn.Linear(4, 3)),
+            "in_place": lambda: nn.Sequential(
+                nn.Linear(5, 7), nn.ReLU(inplace=True), nn.Linear(7, 4, bias=False), nn.ReLU(inplace=True), nn.Linear(4, 3)
+            ),
             "images": Images,
             "tied": Tied,
             "language": lambda: Language(self.dropout),
@@ -186,6 +189,11 @@ def check_same(group: Any, args: dict[str, Any], grouped: GroupProblems, **more:
 def test_a_group_computes_what_one_process_computes(args: dict[str, Any], tensor: int, grouped: GroupProblems) -> None:
     """Widths of 13, 7, 4 and 3 over three: one process has fewer columns, or none."""
     check_same({"tensor": tensor}, args, grouped)
+
+
+@pytest.mark.parametrize("plan", [None, {"0": "colwise", "2": "rowwise"}], ids=["gathered", "planned"])
+def test_the_output_of_a_split_layer_may_be_changed_in_place(plan: dict[str, str] | None, grouped: GroupProblems) -> None:
+    check_same({"tensor": 2}, {"kind": "in_place", "plan": plan}, grouped)
 
 
 @pytest.mark.few(1)

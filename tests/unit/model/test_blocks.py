@@ -34,6 +34,19 @@ class Block(nn.Module):
         return x + scale * self.dropout(self.norm(self.linear(x)).relu())
 
 
+class Counting(nn.Module):
+    """Its output depends on how often it was called, which stands in no state_dict."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(6, 6)
+        self.register_buffer("calls", torch.zeros(()), persistent=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.calls += 1
+        return self.linear(x).tanh() * self.calls
+
+
 class Deep(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -99,6 +112,21 @@ def test_a_job_that_recomputes_has_the_bits_of_one_that_does_not(fields: dict[st
 def test_run_local_has_the_same_scores() -> None:
     plain, again = (list(local_run.train(spec(recompute=chosen), HERE))[-1].evaluation for chosen in ("none", "blocks"))
     assert plain == again
+
+
+def test_buffers_that_are_not_persistent_move_once_too() -> None:
+    found = []
+    for recomputes in (False, True):
+        torch.manual_seed(1)
+        model = nn.Sequential(Counting(), Counting())
+        if recomputes:
+            for block in model:
+                recompute(block)
+        for _ in range(2):
+            model(torch.ones(3, 6)).square().sum().backward()
+        found.append([*(p.grad for p in model.parameters()), *(buffer for _, buffer in model.named_buffers())])
+    assert all(map(torch.equal, *found))
+    assert found[1][-1] == 2
 
 
 def test_buffers_that_a_forward_moves_move_once_and_the_repetition_sees_the_old_ones() -> None:

@@ -16,6 +16,7 @@ from gradstream import local_run, sim
 from gradstream.errors import InvalidWorkload
 from gradstream.evaluation.scoring import Scorer
 from gradstream.input.data import Batches
+from gradstream.model.ensemble import build
 from gradstream.model.flat_model import FlatModel
 from gradstream.model.problem import ModelProblem
 from gradstream.model.usercode import UserCode
@@ -160,6 +161,18 @@ class TakesAName(Workload):
 
     def evaluate(self, model: nn.Module, batch: Any) -> dict[str, float]:
         return {"score": 1.0, "members_score": 2.0}
+
+
+class Hollow(TakesAName):
+    def model(self) -> nn.Module:
+        made = nn.BatchNorm1d(2)
+        made.register_buffer("mask", torch.ones(2, device="meta"), persistent=False)
+        return made
+
+
+def test_a_model_without_values_is_refused() -> None:
+    with pytest.raises(InvalidWorkload, match=r"model\(\) leaves mask on the meta device.*build the model on the CPU"):
+        build(Hollow(), job({}))
 
 
 def test_a_metric_that_is_named_like_the_mean_of_the_members_is_refused() -> None:

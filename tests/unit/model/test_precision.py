@@ -127,6 +127,16 @@ def test_the_scale_comes_back_after_any_number_of_overflows() -> None:
     assert scale.value == 2 * LEAST_SCALE
 
 
+def test_a_sparse_gradient_is_unscaled_and_may_overflow() -> None:
+    """As nn.Embedding(sparse=True) leaves it, with a row that was looked up twice."""
+    scale, p = LossScale(), nn.Embedding(3, 2, sparse=True).weight
+    for largest, finite in ((2.0, True), (float("inf"), False)):
+        rows = torch.tensor([[1.0, 1.0], [3.0, 3.0], [largest, 1.0]]) * scale.value
+        p.grad = torch.sparse_coo_tensor(torch.tensor([[0, 2, 2]]), rows, (3, 2), check_invariants=True)
+        assert scale.unscale([p]) == finite
+        assert torch.equal(p.grad.to_dense(), torch.tensor([[1.0, 1.0], [0.0, 0.0], [3.0 + largest, 4.0]]))
+
+
 def test_a_server_drops_and_counts_overflowed_mini_batches() -> None:
     job = spec(precision="fp16", args={"steep": [2, 5, 7]})
     overflows = len(steep_positions(job))
