@@ -68,7 +68,7 @@ class Optimizer(BoundedPart, frozen=True):
     @property
     def step_vectors(self) -> int:
         """Vectors like theta that a step makes at most, beside the state."""
-        decays = self.decay_vectors * (self.weight_decay > 0)
+        decays = self.decay_vectors * any((self.weight_decay, *(group.weight_decay for group in self.groups)))
         return self.rule_vectors + decays + (self.clip_norm is not None) + (self.clip_parameter_norm is not None)
 
     def build(self, named: Named, lr: float, workers: int = 1) -> torch.optim.Optimizer:

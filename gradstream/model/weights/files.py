@@ -119,9 +119,13 @@ def _check_tied(given: Tensor, own: Tensor, places: dict[str, Path]) -> None:
 
 
 def _check_complete(own: dict[str, Tensor], found: dict[str, Path]) -> None:
-    """A tied parameter needs to stand in the files under one of its names."""
-    places = {own[name].data_ptr() for name in found if own[name].numel()}
-    missing = [name for name, tensor in own.items() if name not in found and tensor.data_ptr() not in places]
+    """A tied parameter needs to stand in the files under one of its names, a buffer that is a part of a tensor under none."""
+    read = dict[int, int]()
+    """Bytes that were set, by address."""
+    for name in found:
+        if own[name].nbytes:
+            read[own[name].data_ptr()] = max(own[name].nbytes, read.get(own[name].data_ptr(), 0))
+    missing = [name for name, tensor in own.items() if name not in found and tensor.nbytes > read.get(tensor.data_ptr(), -1)]
     if missing:
         files = list(dict.fromkeys(str(file) for file in found.values()))
         place = f"{files[0]} lacks" if len(files) == 1 else f"{', '.join(files) or 'the files'} lack"

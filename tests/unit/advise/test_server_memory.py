@@ -69,3 +69,10 @@ def test_the_forecast_counts_what_a_shard_holds(strategy: str, fields: dict[str,
     spec = job(**{"strategy": {"name": strategy, "lr": 0.1}, "workers": 4} | fields)
     kept = HOLD_AT if "every" in fields.get("evaluate", {}) else 0
     assert memory(spec, Size(parameters=LENGTH)).server / (4 * LENGTH) == vectors_held(spec, kept) + gone
+
+
+def test_a_weight_decay_of_a_group_takes_what_one_of_all_takes() -> None:
+    given: list[dict[str, Any]] = [{"groups": [{"match": "*.bias", "weight_decay": 0.1}]}, {"weight_decay": 0.1}, {}]
+    jobs = [job({"name": "async", "lr": 0.1}, optimizer={"name": "sgd", "momentum": 0.9, **each}) for each in given]
+    of_group, of_all, none = (memory(spec, Size(parameters=LENGTH)).server for spec in jobs)
+    assert of_group == of_all > none

@@ -53,6 +53,15 @@ class Pretrained(Workload):
         return nn.functional.cross_entropy(model(batch[0]).float(), batch[1])
 
 
+class Windowed(Pretrained):
+    """A buffer is the beginning of a parameter."""
+
+    def model(self) -> nn.Module:
+        net = Net()
+        net.register_buffer("window", net.first.weight.data[:1])
+        return net
+
+
 class Named(Pretrained):
     """A field of this name is the workload's own affair."""
 
@@ -110,6 +119,15 @@ def test_a_file_an_index_a_folder_and_a_list_give_the_same_model(tmp_path: Path)
         assert torch.equal(state["tied.weight"], wanted["head.weight"])
     twice = written(tmp_path / "twice.safetensors", wanted | {"tied.weight": wanted["head.weight"].clone()})
     assert torch.equal(UserCode(spec(twice)).model().state_dict()["tied.weight"], wanted["head.weight"])
+
+
+def test_a_part_of_a_tensor_stands_for_it_in_no_file(tmp_path: Path) -> None:
+    wanted = values()
+    model = UserCode(spec(written(tmp_path / "whole.safetensors", wanted), kind="Windowed")).model()
+    assert torch.equal(model.state_dict()["window"], wanted["first.weight"][:1])
+    part = values(**{"first.weight": None, "window": torch.ones(1, 3)})
+    said = refusal(spec(written(tmp_path / "part.safetensors", part), kind="Windowed"))
+    assert "part.safetensors lacks the tensor first.weight of shape (4, 3); name the file" in said
 
 
 def test_workers_evaluator_and_run_local_begin_with_them(tmp_path: Path) -> None:
