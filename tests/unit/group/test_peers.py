@@ -24,6 +24,7 @@ from gradstream.group.peer import wait_for_end
 from gradstream.group.peers import PeerLost
 from gradstream.group.problem import GroupProblem
 from gradstream.group.requests import LoadState, Request, TakeState
+from gradstream.optim.spec import Adam
 from gradstream.process.exits import UserError
 from gradstream.spec import JobSpec
 from gradstream.workload import Split
@@ -246,6 +247,18 @@ def test_the_lead_counts_what_it_waits_for_its_peers(roles: dict[str, Any], grou
     problem = grouped(job("sleeps", accumulate=2, roles={"worker": {"count": 1, "device": "cpu", **roles}}), 0)
     problem.gradient(0)
     assert 0.1 < problem.take_peer_wait() < TIMEOUT
+    assert problem.take_peer_wait() == 0
+
+
+@pytest.mark.parametrize("roles", [{"group": 2}, {"group": {"fsdp": 2}}], ids=str)
+def test_waits_for_peers_outside_of_gradients_are_no_compute_time(roles: dict[str, Any], grouped: GroupProblems) -> None:
+    """As the first one, for peers that begin, which may be longer than the lead computes on a busy machine."""
+    problem = grouped(job(roles={"worker": {"count": 1, "device": "cpu", **roles}}), 0)
+    optimizer = problem.make_optimizer(Adam(), 0.1)
+    problem.buffers()
+    problem.load(problem.state())
+    optimizer.step(torch.ones_like(problem.theta))
+    assert problem._others.wait_seconds > 0
     assert problem.take_peer_wait() == 0
 
 
