@@ -18,7 +18,7 @@ from typing import Any
 
 from torch import Tensor
 
-from gradstream.errors import ProcessLost
+from gradstream.errors import GradstreamError, ProcessLost
 from gradstream.group.machines.machine_link import MachineLink, describe_break
 from gradstream.group.peer import Failed, PeerName, PeerWork, serve
 from gradstream.group.requests import Request
@@ -57,6 +57,10 @@ class PeerHung(PeerLost):
 
 class MachineLost(PeerLost):
     """The connection to the group's processes on another machine broke."""
+
+
+class PeerFailed(ProcessLost):
+    """An error of the platform has ended the work of a peer. It is none of user code, also if the lead is in user code."""
 
 
 class Peers:
@@ -215,9 +219,12 @@ class Peers:
             with self._expected(number):
                 self._early[number] = self._receive_answer(number)
         except Failed as failed:
-            if failed.part is None:
+            if failed.part is not None:
+                raise UserError(failed.part) from failed.cause
+            if isinstance(failed.cause, GradstreamError):
                 raise failed.cause from None
-            raise UserError(failed.part) from failed.cause
+            said = f"{type(failed.cause).__name__}: {failed.cause}"
+            raise PeerFailed(f"{self._named([number])} of {self._label} failed: {said}") from failed.cause
 
     def _receive_answer(self, number: int) -> Any:
         if link := self._machines.get(number):
