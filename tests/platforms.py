@@ -25,7 +25,7 @@ from gradstream.local.options import Isolate
 from gradstream.local.platform import LocalPlatform, Options
 from gradstream.metrics import Point
 from gradstream.spec import JobSpec
-from tests.support import TIMEOUT, eventually
+from tests.support import JOB_TIMEOUT, TIMEOUT, eventually
 
 USERLAND = Path(__file__).parent / "userland"
 
@@ -58,7 +58,7 @@ class Lab:
         }
         return self.client.submit(JobSpec.model_validate(given), code=code)
 
-    def ended(self, job: Job, timeout: float = 2 * TIMEOUT) -> Job:
+    def ended(self, job: Job, timeout: float = JOB_TIMEOUT) -> Job:
         """Wait for the job's end; if it does not come, say what happened until then."""
         try:
             return self.client.wait(job.id, timeout=timeout)

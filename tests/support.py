@@ -12,6 +12,8 @@ T = TypeVar("T")
 
 TIMEOUT = 60.0
 """Seconds. What a test starts and expects to end otherwise than by itself must last longer."""
+JOB_TIMEOUT = 4 * TIMEOUT
+"""Seconds until the end of a job that ends by itself, of seconds of work. As `TIMEOUT`, it is for what never comes."""
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.01, 0.5
 """Seconds between two questions of `eventually`."""
 

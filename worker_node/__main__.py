@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 
 from gradstream.input.data import DatasetTooSmall
@@ -21,8 +22,8 @@ def main(order: ProcessOrder, folder: Path) -> int:
     with exits.explained(folder) as ending, group_ends_explained(ending):
         reporter = Reporter(order.plane, order.plane_id, order.full_label)
         try:
-            with StartWatchdog(folder) as watchdog:
-                done = Worker(order, folder, reporter, WorkerSettings(), watchdog).run()
+            with StartWatchdog(folder) as watchdog, ExitStack() as at_end:
+                done = Worker(order, folder, reporter, WorkerSettings(), watchdog, at_end).run()
             if not done:
                 ending.set(ExitReason.STOPPED, "left because the job stops it")
         except DatasetTooSmall as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -49,12 +50,19 @@ class Worker(LinkEvents):
     """The parts of a worker and how they tell of each other; `run` is its course."""
 
     def __init__(
-        self, order: ProcessOrder, folder: Path, reporter: Reporter, settings: WorkerSettings, watchdog: StartWatchdog
+        self,
+        order: ProcessOrder,
+        folder: Path,
+        reporter: Reporter,
+        settings: WorkerSettings,
+        watchdog: StartWatchdog,
+        at_end: ExitStack,
     ) -> None:
+        """`at_end`: ends what this worker has started, also if it cannot begin."""
         self._order, self._folder, self._settings, self._watchdog = order, folder, settings, watchdog
         self._waited = False
         """It has waited for data: its first mini-batch was not there yet."""
-        self._set_up_user_code()
+        self._set_up_user_code(at_end)
         self._store = open_store(order.store, order)
         self._uploads = Uploads(self._store)
         self._replica = make_replica(order.spec, self._problem, self._report_loss)
@@ -70,7 +78,7 @@ class Worker(LinkEvents):
         self._base = 0
         """The base of the last push."""
 
-    def _set_up_user_code(self) -> None:
+    def _set_up_user_code(self, at_end: ExitStack) -> None:
         order, spec, watchdog = self._order, self._order.spec, self._watchdog
         setup.prepare_for_peers(spec.roles.worker.group.peers)
         with watchdog.watch_phase(setup.import_phase(spec)):
@@ -88,6 +96,7 @@ class Worker(LinkEvents):
             batches = Prefetched(Batches(self._dataset, spec, order.rank, self._code.batching), spec)
             self._problem = setup.problem(self._code, self._flats, batches, order, self._rows)
         if isinstance(self._problem, GroupProblem):
+            at_end.callback(self._problem.close)
             self._problem.start_peers(spec, order.label, order.rank, self._folder)
             if spec.roles.worker.group.machines > 1:
                 self._problem.join_machines(connect_machines(order))
@@ -99,14 +108,7 @@ class Worker(LinkEvents):
         return UpdateSampler(sampling.every, seed, self._replica, self._updates.add) if sampling else None
 
     def run(self) -> bool:
-        """True: trained to the end. False: told to stop before."""
-        try:
-            return self._train()
-        finally:
-            if isinstance(self._problem, GroupProblem):
-                self._problem.close()
-
-    def _train(self) -> bool:
+        """Return whether it has trained to the end; else the job stops it before."""
         self._join()
         begun = self._replica.t
         self._watchdog.watch_until(setup.FIRST_BATCH, lambda: self._replica.t != begun or self._replica.done or self._waited)

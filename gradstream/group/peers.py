@@ -8,7 +8,7 @@ import os
 import select
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from multiprocessing import connection
@@ -18,7 +18,7 @@ from typing import Any
 
 from torch import Tensor
 
-from gradstream.errors import ProcessLost
+from gradstream.errors import GradstreamError, ProcessLost
 from gradstream.group.machines.machine_link import MachineLink, describe_break
 from gradstream.group.peer import Failed, PeerName, PeerWork, serve
 from gradstream.group.requests import Request
@@ -59,6 +59,10 @@ class MachineLost(PeerLost):
     """The connection to the group's processes on another machine broke."""
 
 
+class PeerFailed(ProcessLost):
+    """An error of the platform has ended the work of a peer. It is none of user code, also if the lead is in user code."""
+
+
 class Peers:
     """The processes of a group beside its lead. On another machine than the lead's: beside the first one there."""
 
@@ -95,7 +99,7 @@ class Peers:
         self.is_waiting = False
         """The lead waits for the others."""
         self.wait_seconds = 0.0
-        """Spent waiting for peers within steps, since it was last set to 0."""
+        """Spent waiting for peers so far."""
         for number in range(1, count):
             here, there = context.Pipe()
             ends = self._output.add(f"[peer {self._name_of(number)}] ")
@@ -131,14 +135,14 @@ class Peers:
         self._asked.add(number)
 
     def ask_all(self, request: Request) -> list[Any]:
-        """Return the answers of all peers, and of other machines, to one request, between steps: the wait is none of
-        `wait_seconds`. Raises: as `ask` and `answer`."""
-        waited, numbers = self.wait_seconds, [*self._pipes, *self._machines]
-        for number in numbers:
+        """Return the answers of all peers, and of other machines, to one request. Raises: as `ask` and `answer`."""
+        return self.ask_each(dict.fromkeys([*self._pipes, *self._machines], request))
+
+    def ask_each(self, requests: Mapping[int, Request]) -> list[Any]:
+        """Return the answers to these requests, by the numbers of their peers, in this order. Raises: as `ask` and `answer`."""
+        for number, request in requests.items():
             self.ask(number, request)
-        answers = [self.answer(number) for number in numbers]
-        self.wait_seconds = waited
-        return answers
+        return [self.answer(number) for number in requests]
 
     def answer(self, number: int) -> Any:
         """Return the answer of a peer to its last request. Waits as long as it computes. Raises: PeerLost; UserError."""
@@ -215,9 +219,12 @@ class Peers:
             with self._expected(number):
                 self._early[number] = self._receive_answer(number)
         except Failed as failed:
-            if failed.part is None:
+            if failed.part is not None:
+                raise UserError(failed.part) from failed.cause
+            if isinstance(failed.cause, GradstreamError):
                 raise failed.cause from None
-            raise UserError(failed.part) from failed.cause
+            said = f"{type(failed.cause).__name__}: {failed.cause}"
+            raise PeerFailed(f"{self._named([number])} of {self._label} failed: {said}") from failed.cause
 
     def _receive_answer(self, number: int) -> Any:
         if link := self._machines.get(number):

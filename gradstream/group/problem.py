@@ -88,6 +88,7 @@ class GroupProblem(ModelProblem):
         self._sum = GradientSum(flat, self._mesh, self._model.memory, self._model.homes)
         self._peers: Peers | None = None
         self._process: ProcessStep | None = None
+        self._waited = 0.0
         self._checked = self._mesh.stages == self._mesh.tensor == 1
         """The group has computed the loss of the whole model."""
         self.scale = loss_scale(spec)
@@ -145,14 +146,13 @@ class GroupProblem(ModelProblem):
         return self._process
 
     def take_peer_wait(self) -> float:
-        """Return the seconds spent waiting for the other peers since the last call."""
-        seconds, self._others.wait_seconds = self._others.wait_seconds, 0.0
+        """Return the seconds of computing gradients that the lead waited for the other peers since the last call."""
+        seconds, self._waited = self._waited, 0.0
         return seconds
 
     def take_peer_uses(self) -> list[PeerUse]:
         """Return the use of each peer but the lead since the last call. Raises: PeerLost."""
-        answers = self._others.ask_all(TakeUse())
-        here = self._others.count - 1
+        here, answers = self._others.count - 1, self._others.ask_all(TakeUse())
         return [*answers[:here], *chain.from_iterable(answers[here:])]
 
     @property
@@ -161,6 +161,12 @@ class GroupProblem(ModelProblem):
         return self._peers
 
     def gradient_of(self, taken: Minibatch) -> Gradient:
+        waited = self._others.wait_seconds
+        gradient = self._gradient_of(taken)
+        self._waited += self._others.wait_seconds - waited
+        return gradient
+
+    def _gradient_of(self, taken: Minibatch) -> Gradient:
         if not self._checked:
             check_together(self.process, self._others, self._mesh, taken.shares[0].batch, self._code)
             self._checked = True
@@ -278,23 +284,17 @@ class GroupProblem(ModelProblem):
         others = state.get("peers", ())
         states = [own, *(without_buffers(others) if self._mesh.stages > 1 else others)]
         self._load_others(states)
-        for number in self._others.on_other_machines:
-            begin, count = (each // self._mesh.tensor for each in (number, self._others.count))
-            self._others.ask(number, LoadStates(states[begin : begin + count]))
-            self._others.answer(number)
+        tensor, others = self._mesh.tensor, self._others
+        others.ask_each({n: LoadStates(states[n // tensor : (n + others.count) // tensor]) for n in others.on_other_machines})
 
     def _load_others(self, states: Sequence[dict[str, Any]]) -> None:
         """Load states into the other peers of this machine. The first one is that of this process."""
-        for number in range(1, min(self._others.count, len(states) * self._mesh.tensor)):
-            self._others.ask(number, LoadState(states[number // self._mesh.tensor]))
-            self._others.answer(number)
+        numbers = range(1, min(self._others.count, len(states) * self._mesh.tensor))
+        self._others.ask_each({number: LoadState(states[number // self._mesh.tensor]) for number in numbers})
 
     def _ask_in_order(self, request: TakeBuffers | TakeState, own: Any) -> list[Any]:
         """Return one's own answer, and those of the peers that have another state: of the first one along tensor, as these are
         alike, and of all that other machines return."""
         numbers = range(self._mesh.tensor, self._others.count, self._mesh.tensor)
-        elsewhere = self._others.on_other_machines
-        for number in (*numbers, *elsewhere):
-            self._others.ask(number, request)
-        answers = [self._others.answer(number) for number in numbers]
-        return [own, *answers, *chain.from_iterable(self._others.answer(number) for number in elsewhere)]
+        answers = self._others.ask_each(dict.fromkeys([*numbers, *self._others.on_other_machines], request))
+        return [own, *answers[: len(numbers)], *chain.from_iterable(answers[len(numbers) :])]

@@ -9,6 +9,7 @@ from playwright.sync_api import CDPSession, Locator, Page, expect
 
 from gradstream.client import Client, Job
 from tests.browser.support import OpenPage, check_looks, submit_slow, wait_until
+from tests.support import JOB_TIMEOUT
 
 STOP = """() => {
   const here = document.activeElement
@@ -36,7 +37,7 @@ MAX_STOPS = 250
 @pytest.fixture(scope="module")
 def jobs(client: Client) -> list[Job]:
     first = submit_slow(client, name="keyed", steps=40)
-    return [client.wait(job.id, timeout=120) for job in (first, submit_slow(client, name="keyed-too", steps=120))]
+    return [client.wait(job.id, timeout=JOB_TIMEOUT) for job in (first, submit_slow(client, name="keyed-too", steps=120))]
 
 
 PAGES = {

@@ -16,7 +16,7 @@ from gradstream.api.views import ChartLayout
 from gradstream.client import Client, Job
 from gradstream.spec import JobSpec
 from tests.browser.support import HERE, OpenPage, still_box
-from tests.support import eventually
+from tests.support import JOB_TIMEOUT, eventually
 
 LOSS = re.compile(r"^Training loss: worker 0, 1400 points, .*worker 1, 1400 points")
 
@@ -37,7 +37,7 @@ TOP = [0.12, 0.4]
 @pytest.fixture(scope="module")
 def job(client: Client) -> Job:
     spec = JobSpec.model_validate(yaml.safe_load((HERE / "spiky/job.yaml").read_text()))
-    return client.wait(client.submit(spec, code=HERE / "spiky").id, timeout=120)
+    return client.wait(client.submit(spec, code=HERE / "spiky").id, timeout=JOB_TIMEOUT)
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from gradstream.local.platform import LocalPlatform
 from gradstream.metrics import Point
 from gradstream.spec import JobSpec
 from tests.browser.support import SCREENSHOTS, WORKLOAD, OpenPage, check_looks, every_look, slow_spec, submit_slow
-from tests.support import eventually
+from tests.support import JOB_TIMEOUT, eventually
 
 EVAL = re.compile("^Eval loss: ")
 TIMEOUT_MS = 60_000
@@ -39,7 +39,7 @@ def jobs(client: Client) -> list[Job]:
     """Of two strategies; the last of them learns next to nothing."""
     specs = [spec("c-async", "async", 0.05), spec("c-sync", "sync", 0.05), spec("c-slow", "async", 0.0001)]
     made = [client.submit(one, code=WORKLOAD) for one in specs]
-    return [client.wait(job.id, timeout=120) for job in made]
+    return [client.wait(job.id, timeout=JOB_TIMEOUT) for job in made]
 
 
 def link(jobs: list[Job], **chosen: object) -> str:
@@ -155,7 +155,7 @@ def test_a_job_that_runs_keeps_moving(open_page: OpenPage, client: Client, jobs:
     before = _points(chart.get_attribute("aria-label") or "")
     eventually(lambda: _points(chart.get_attribute("aria-label") or "") > before, "more points of the job that runs")
     client.stop(running.id)
-    client.wait(running.id, timeout=120)
+    client.wait(running.id, timeout=JOB_TIMEOUT)
     row = page.get_by_role("table", name="Compared jobs").get_by_role("row").filter(has_text="c-running")
     expect(row.locator("[data-status]")).to_have_attribute("data-status", "cancelled", timeout=TIMEOUT_MS)
 

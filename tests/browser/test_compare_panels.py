@@ -12,7 +12,7 @@ from playwright.sync_api import Locator, Page, expect
 from gradstream.client import Client, Job
 from gradstream.spec import JobSpec
 from tests.browser.support import WORKLOAD, OpenPage, check_looks, every_look, slow_spec, still_box
-from tests.support import eventually
+from tests.support import JOB_TIMEOUT, eventually
 
 TIMEOUT_MS = 60_000
 USUAL = ["Eval loss", "Time to a target", "Scatter plot", "Settings against results", "Importance of settings", "Job files"]
@@ -23,7 +23,7 @@ def jobs(client: Client) -> list[Job]:
     given = slow_spec(name="p", steps=20, pause=0.0).model_dump(mode="json", exclude_none=True)
     specs = [JobSpec.model_validate({**given, "name": f"p-{lr}", "strategy": {"name": "async", "lr": lr}}) for lr in (0.001, 0.05)]
     made = [client.submit(one, code=WORKLOAD) for one in specs]
-    return [client.wait(job.id, timeout=120) for job in made]
+    return [client.wait(job.id, timeout=JOB_TIMEOUT) for job in made]
 
 
 @pytest.fixture(autouse=True)

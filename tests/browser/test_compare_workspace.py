@@ -11,6 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 from gradstream.client import Client, Job
 from gradstream.spec import JobSpec
 from tests.browser.support import WORKLOAD, OpenPage, check_looks, every_look, slow_spec, still_box
+from tests.support import JOB_TIMEOUT
 
 TIMEOUT_MS = 60_000
 RATES = (0.0001, 0.05, 0.01)
@@ -25,7 +26,7 @@ def jobs(client: Client) -> list[Job]:
         for lr in RATES
     ]
     made = [client.submit(one, code=WORKLOAD) for one in specs]
-    return [client.wait(job.id, timeout=120) for job in made]
+    return [client.wait(job.id, timeout=JOB_TIMEOUT) for job in made]
 
 
 def link(jobs: list[Job], **chosen: object) -> str:

@@ -12,7 +12,7 @@ from playwright.sync_api import Locator, Page, expect
 from gradstream.client import Client, Job
 from gradstream.spec import JobSpec
 from tests.browser.support import WORKLOAD, OpenPage, check_looks, every_look, slow_spec
-from tests.support import eventually
+from tests.support import JOB_TIMEOUT, eventually
 
 
 def _run(client: Client, name: str, checkpoint_every: float) -> Job:
@@ -30,7 +30,7 @@ def training(client: Client) -> Iterator[Job]:
     eventually(lambda: client.events(job.id, kinds=["checkpoint"]), "a checkpoint")
     yield job
     client.stop(job.id)
-    client.wait(job.id, timeout=120)
+    client.wait(job.id, timeout=JOB_TIMEOUT)
 
 
 def _open_menu(page: Page, job: Job) -> tuple[Locator, Locator]:
@@ -52,7 +52,7 @@ def test_the_menu_offers_a_checkpoint_once_the_job_has_one(open_page: OpenPage, 
     page.keyboard.press("Enter")
     expect(last).to_be_focused()
     client.stop(job.id)
-    client.wait(job.id, timeout=120)
+    client.wait(job.id, timeout=JOB_TIMEOUT)
     expect(last).to_contain_text("At the end of attempt 1, ")
     expect(final).to_contain_text("model.safetensors, ")
     last.press("Enter")
@@ -66,7 +66,7 @@ def test_a_new_job_continues_from_a_checkpoint_that_the_tab_files_lists(open_pag
     job = _run(client, "numbered", 1)
     eventually(lambda: len(client.events(job.id, kinds=["checkpoint"])) > 1, "two checkpoints")
     client.stop(job.id)
-    client.wait(job.id, timeout=120)
+    client.wait(job.id, timeout=JOB_TIMEOUT)
     page = open_page(f"/jobs/{job.id}/files")
     older = page.get_by_role("region", name="Checkpoints").get_by_role("button", name=re.compile(r"^Checkpoint \d+ of attempt 1"))
     number = int(older.inner_text().split()[1])

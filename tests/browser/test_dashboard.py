@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from gradstream.client import Client, Job
 from tests.browser.support import OpenPage, check_looks, every_look, submit_slow, wait_until
-from tests.support import eventually
+from tests.support import JOB_TIMEOUT, eventually
 
 TILES = ["Samples", "Throughput", "Training loss", "Eval loss"]
 FOLDED = ["Ledger", "Attempts", "Process failures", "Stragglers"]
@@ -28,7 +28,7 @@ def job(client: Client) -> Iterator[Job]:
 
 @pytest.fixture(scope="module")
 def ended(client: Client) -> Job:
-    job = client.wait(submit_slow(client, name="plain", steps=20).id, timeout=120)
+    job = client.wait(submit_slow(client, name="plain", steps=20).id, timeout=JOB_TIMEOUT)
     assert job.status == "succeeded"
     return job
 
@@ -65,7 +65,7 @@ def test_what_one_sentence_says_has_no_panel(open_page: OpenPage, ended: Job) ->
 
 
 def test_a_job_that_fails_at_once_shows_its_traceback_and_no_empty_panel(open_page: OpenPage, client: Client) -> None:
-    failed = client.wait(submit_slow(client, name="fails-at-once", pause=-1.0).id, timeout=120)
+    failed = client.wait(submit_slow(client, name="fails-at-once", pause=-1.0).id, timeout=JOB_TIMEOUT)
     page = open_page(f"/jobs/{failed.id}", width=390)
     output = page.get_by_role("alert").locator("pre")
     expect(output).to_contain_text("ValueError: sleep length must be non-negative")

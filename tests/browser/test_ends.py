@@ -11,6 +11,7 @@ from playwright.sync_api import expect
 from gradstream.client import Client, Job
 from gradstream.spec import JobSpec
 from tests.browser.support import OpenPage, check_looks, every_look, submit_slow
+from tests.support import JOB_TIMEOUT
 
 USERLAND = Path(__file__).parents[1] / "userland"
 NOBODY = "00000000-0000-0000-0000-000000000000"
@@ -19,7 +20,7 @@ NOBODY = "00000000-0000-0000-0000-000000000000"
 @pytest.fixture(scope="module")
 def failed(client: Client) -> Job:
     """Its first mini-batch fails, a worker's or the evaluator's: nothing is pushed, and a traceback is written."""
-    job = client.wait(submit_slow(client, name="no-such-pause", pause=-1.0).id, timeout=120)
+    job = client.wait(submit_slow(client, name="no-such-pause", pause=-1.0).id, timeout=JOB_TIMEOUT)
     assert job.status == "failed"
     return job
 
@@ -61,7 +62,7 @@ def test_an_alert_of_an_ended_job_is_in_the_past(open_page: OpenPage, client: Cl
         "roles": {"worker": {"count": 1, "device": "cpu"}, "server": {"count": 1}},
         "stop": {"epochs": 1},
     }
-    job = client.wait(client.submit(JobSpec.model_validate(fields), code=USERLAND).id, timeout=120)
+    job = client.wait(client.submit(JobSpec.model_validate(fields), code=USERLAND).id, timeout=JOB_TIMEOUT)
     alert = open_page(f"/jobs/{job.id}").get_by_role("alert")
     expect(alert).to_contain_text("eval/ratio was not a finite number")
     expect(alert).to_contain_text("Such a value is stored as null, and reaches no target.")

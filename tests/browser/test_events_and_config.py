@@ -13,6 +13,7 @@ from playwright.sync_api import expect
 from gradstream import jobfile
 from gradstream.client import Client, Event, Job
 from tests.browser.support import WORKLOAD, OpenPage, check_looks, every_look, pick_action
+from tests.support import JOB_TIMEOUT
 
 TEXT = "# tried after the talk of Tuesday\n" + (WORKLOAD / "job.yaml").read_text()
 OVERRIDES = ["name=as-sent", "stop={steps: 20}"]
@@ -21,7 +22,7 @@ OVERRIDES = ["name=as-sent", "stop={steps: 20}"]
 @pytest.fixture(scope="module")
 def job(client: Client) -> Job:
     spec = jobfile.load(TEXT, OVERRIDES)
-    return client.wait(client.submit(spec, code=WORKLOAD, source=TEXT, overrides=OVERRIDES).id, timeout=120)
+    return client.wait(client.submit(spec, code=WORKLOAD, source=TEXT, overrides=OVERRIDES).id, timeout=JOB_TIMEOUT)
 
 
 def test_events_are_filtered_and_the_filter_stands_in_the_address(open_page: OpenPage, client: Client, job: Job) -> None:
@@ -58,7 +59,7 @@ def test_checkpoints_do_not_push_what_happened_out_of_sight(open_page: OpenPage,
     more = page.get_by_role("button", name=re.compile(r"^Show \d+ more like it, since"))
     expect(more.first).to_be_visible()
     client.stop(job.id)
-    client.wait(job.id, timeout=120)
+    client.wait(job.id, timeout=JOB_TIMEOUT)
     events = client.events(job.id)
     expect(shown).to_have_count(_rows(events))
     expect(shown.filter(has_text="running: All processes run.")).to_be_in_viewport()
@@ -100,7 +101,7 @@ def test_a_new_job_continues_from_the_model_of_another(open_page: OpenPage, clie
     started = client.job(page.url.rsplit("/", 1)[1])
     assert started.started_from
     assert (started.started_from.job, started.started_from.file) == (job.id, "model.safetensors")
-    client.wait(started.id, timeout=120)
+    client.wait(started.id, timeout=JOB_TIMEOUT)
 
 
 def _rows(events: list[Event]) -> int:

@@ -13,7 +13,7 @@ from gradstream.local.platform import LocalPlatform
 from gradstream.spec import JobSpec
 from tests.browser.support import OpenPage, check_looks, every_look
 from tests.browser.test_tables import USERLAND
-from tests.support import eventually
+from tests.support import JOB_TIMEOUT, eventually
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def job(client: Client, platform: LocalPlatform) -> Iterator[Job]:
     folder.unlink()
     folder.with_name("kept").rename(folder)
     client.stop(job)
-    client.wait(job, timeout=120)
+    client.wait(job, timeout=JOB_TIMEOUT)
 
 
 @pytest.mark.long  # a server repeats for 120 s

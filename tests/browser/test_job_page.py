@@ -15,7 +15,7 @@ from backend.logs.repository import MAX_BYTES
 from gradstream.client import Client, Job
 from gradstream.spec import JobSpec
 from tests.browser.support import WORKLOAD, OpenPage, check_looks, every_look, slow_spec, submit_slow, wait_until
-from tests.support import eventually
+from tests.support import JOB_TIMEOUT, eventually
 
 LONG = 100_000
 TABS = ["overview", "workers", "logs", "events", "files", "code", "config"]
@@ -70,7 +70,7 @@ def test_a_worker_is_restarted_and_stopped_after_its_cost_is_said(open_page: Ope
     page.keyboard.press("Escape")
     expect(dialog).to_have_count(0)
     client.stop(job.id)
-    assert client.wait(job.id, timeout=120).status == "cancelled"
+    assert client.wait(job.id, timeout=JOB_TIMEOUT).status == "cancelled"
 
 
 def test_logs_are_filtered_followed_and_downloaded(open_page: OpenPage, job: Job, tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_scrolling_up_stops_following_and_the_place_stands_in_the_address(open_p
 
 @pytest.mark.more
 def test_the_home_key_reads_older_lines_until_all_are_there(open_page: OpenPage, client: Client) -> None:
-    job = client.wait(submit_slow(client, name="talkative", steps=200, pause=0, lines=400).id, timeout=120)
+    job = client.wait(submit_slow(client, name="talkative", steps=200, pause=0, lines=400).id, timeout=JOB_TIMEOUT)
     sizes = [-1, 0]
 
     def stored() -> bool:
@@ -143,14 +143,14 @@ def test_the_home_key_reads_older_lines_until_all_are_there(open_page: OpenPage,
 def test_checkpoints_and_files_and_the_job_file_against_another(
     open_page: OpenPage, client: Client, job: Job, tmp_path: Path
 ) -> None:
-    assert client.wait(job.id, timeout=120).status == "succeeded"
+    assert client.wait(job.id, timeout=JOB_TIMEOUT).status == "succeeded"
     given = slow_spec(name="other", steps=20).model_dump(mode="json", exclude_none=True)
     own = {"strategy": {"name": "sync", "lr": 0.05}, "workload": {"entrypoint": "slow:Slow"}}
     synchronous = JobSpec.model_validate({**given, **own})
     changed = tmp_path / "changed"
     shutil.copytree(WORKLOAD, changed)
     (changed / "slow.py").write_text((changed / "slow.py").read_text() + "\nCHANGED = True\n")
-    other = client.wait(client.submit(synchronous, code=changed).id, timeout=120)
+    other = client.wait(client.submit(synchronous, code=changed).id, timeout=JOB_TIMEOUT)
     page = open_page(f"/jobs/{job.id}/files")
     page.get_by_role("button", name="Show job.yaml").click()
     expect(page.get_by_role("dialog")).to_contain_text("name: bruised")
@@ -199,7 +199,7 @@ def test_changes_that_were_not_committed_stand_below_the_code(open_page: OpenPag
 @pytest.mark.more
 def test_the_checkpoint_that_a_job_starts_from_is_named_and_its_job_is_a_link(open_page: OpenPage, client: Client) -> None:
     source = submit_slow(client, name="source", steps=5)
-    assert client.wait(source.id, timeout=120).status == "succeeded"
+    assert client.wait(source.id, timeout=JOB_TIMEOUT).status == "succeeded"
     given = slow_spec(name="heir", steps=5).model_dump(mode="json", exclude_none=True)
     spec = JobSpec.model_validate({**given, "start_from": {"job": "source", "checkpoint": "last"}})
     heir = client.submit(spec, code=WORKLOAD)
@@ -209,7 +209,7 @@ def test_the_checkpoint_that_a_job_starts_from_is_named_and_its_job_is_a_link(op
     expect(page.get_by_text(f"Starts from the last checkpoint of attempt 1, version {version}")).to_be_visible()
     page.get_by_role("link", name="source", exact=True).click()
     expect(page).to_have_url(re.compile(f"/jobs/{source.id}"))
-    assert client.wait(heir.id, timeout=120).status == "succeeded"
+    assert client.wait(heir.id, timeout=JOB_TIMEOUT).status == "succeeded"
 
 
 @pytest.mark.few(2)
@@ -266,7 +266,7 @@ def test_a_job_without_servers_names_no_server(collective: str, open_page: OpenP
     given = slow_spec(name="serverless", steps=4).model_dump(mode="json", exclude={"gate"})
     spec = JobSpec.model_validate({**given, "strategy": {"name": "sync"}, "roles": roles})
     job = client.submit(spec, code=WORKLOAD)
-    assert client.wait(job.id, timeout=120).status == "succeeded"
+    assert client.wait(job.id, timeout=JOB_TIMEOUT).status == "succeeded"
     page = open_page(f"/jobs/{job.id}")
     breakdown = page.get_by_role("region", name="Time breakdown")
     last = {"shared": 1, "gloo": 0}[collective]
@@ -289,4 +289,4 @@ def test_the_header_counts_what_a_worker_computes_with(
     job = client.submit(JobSpec.model_validate({**given, "roles": roles}), code=WORKLOAD)
     page = open_page(f"/jobs/{job.id}")
     expect(page.get_by_text(re.compile(f"async under asp · 2 workers of 2 {told}, 1 shard"))).to_be_visible()
-    assert client.wait(job.id, timeout=120).status == "succeeded"
+    assert client.wait(job.id, timeout=JOB_TIMEOUT).status == "succeeded"

@@ -17,7 +17,7 @@ from gradstream.errors import NotFound
 from gradstream.local.platform import LocalPlatform
 from tests.browser.support import OpenPage, check_looks, every_look, still_box, submit_slow, wait_until
 from tests.platforms import register_machine, token_status
-from tests.support import eventually
+from tests.support import JOB_TIMEOUT, eventually
 
 COUNT = 10_000
 WAITING = 500
@@ -70,7 +70,7 @@ def submit(client: Client) -> Iterator[Submit]:
     for job in submitted:
         with suppress(NotFound):
             client.stop(job.id)
-            client.wait(job.id, timeout=120)
+            client.wait(job.id, timeout=JOB_TIMEOUT)
             client.delete(job.id)
 
 
@@ -104,9 +104,14 @@ def test_ten_thousand_rows_are_scrolled_to_the_end(open_page: OpenPage, many: in
     expect(page.get_by_text(f"{many:,} jobs")).to_be_visible()
     expect(grid(page)).to_have_attribute("aria-rowcount", str(many + 1))
     ends: list[int] = []
+
+    def last_row() -> int | None:
+        """None: the rows behind those that are known are not there yet; while they are drawn anew, no row is."""
+        last = grid(page).evaluate(LAST_ROW)
+        return last if last > max(ends, default=0) else None
+
     while not ends or ends[-1] < many + 1:
-        wait_until(page, f"({LAST_ROW})() > {ends[-1] if ends else 0}")
-        ends.append(grid(page).evaluate(LAST_ROW))
+        ends.append(eventually(last_row, "rows further down") or 0)
         grid(page).evaluate("frame => { frame.scrollTop = frame.scrollHeight }")
     assert rows(page).count() < 80, "only what is in sight exists"
 
@@ -237,7 +242,7 @@ def test_new_jobs_are_told_and_move_no_row(open_page: OpenPage, client: Client, 
     button.click()
     expect(rows(page).first).to_contain_text("digits-news")
     expect(button).to_have_count(0)
-    client.wait(job.id, timeout=120)
+    client.wait(job.id, timeout=JOB_TIMEOUT)
     expect(rows(page).first).to_contain_text("succeeded")
 
 
@@ -271,7 +276,7 @@ def test_many_are_stopped_with_one_question(open_page: OpenPage, client: Client,
     for n in range(3):
         expect(rows(page).filter(has_text=f"stop-me-{n}")).to_contain_text(re.compile("stopping|cancelled"))
     for job in jobs:
-        assert client.wait(job.id, timeout=120).status == "cancelled"
+        assert client.wait(job.id, timeout=JOB_TIMEOUT).status == "cancelled"
     page.get_by_role("checkbox", name="Select all loaded jobs").click()
     page.get_by_role("button", name="Delete").click()
     page.get_by_role("dialog", name="Delete 3 jobs?").get_by_role("button", name="Delete").click()
@@ -323,7 +328,7 @@ def busy(client: Client) -> Iterator[None]:
     for job in jobs:
         client.stop(job.id)
     for job in jobs:
-        client.wait(job.id, timeout=120)
+        client.wait(job.id, timeout=JOB_TIMEOUT)
 
 
 @pytest.mark.usefixtures("many", "busy")
@@ -364,7 +369,7 @@ def test_a_node_is_drained_and_resumed(open_page: OpenPage, client: Client, subm
         page.keyboard.press("Enter")
     page.goto("/nodes")
     page.get_by_role("button", name=f"Resume {node.name}").click()
-    done = client.wait(job.id, timeout=120)
+    done = client.wait(job.id, timeout=JOB_TIMEOUT)
     assert (done.status, done.as_dict()["priority"]) == ("succeeded", 70)
 
 

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from gradstream.client import Client
 from tests.browser.support import OpenPage, submit_slow
-from tests.support import eventually
+from tests.support import JOB_TIMEOUT, eventually
 
 LONG = 100_000
 MAX_STEPS = 120
@@ -25,7 +25,7 @@ BEHIND_THE_HEADER = """() => {
 
 @pytest.mark.more
 def test_a_visit(open_page: OpenPage, client: Client) -> None:
-    first = client.wait(submit_slow(client, name="kept-for-comparison", steps=20).id, timeout=120)
+    first = client.wait(submit_slow(client, name="kept-for-comparison", steps=20).id, timeout=JOB_TIMEOUT)
     job = submit_slow(client, name="stopped-by-keys", steps=LONG, pause=0.3)
     page = open_page()
     _choose(page, job.name)

@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 
 from gradstream.client import Client, Job
 from tests.browser.support import OpenPage, check_looks, every_look, still_box, submit_slow
+from tests.support import JOB_TIMEOUT
 
 NOTE = "Before the new schedule.\nSee label-1."
 
@@ -20,7 +21,7 @@ def ended(client: Client) -> Iterator[list[Job]]:
     jobs = [submit_slow(client, name=f"label-{n}", steps=100_000, pause=0.5) for n in range(3)]
     for job in jobs:
         client.stop(job)
-    yield [client.wait(job, timeout=120) for job in jobs]
+    yield [client.wait(job, timeout=JOB_TIMEOUT) for job in jobs]
     for job in jobs:
         client.delete(job)
 

@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 from gradstream.api.views import ChartLayout
 from gradstream.client import Client, Job
 from tests.browser.support import OpenPage, check_looks, still_box, submit_slow
-from tests.support import eventually
+from tests.support import JOB_TIMEOUT, eventually
 
 SHIFTS = """() => new Promise((then) => {
   const own = (list) => list.getEntries().filter((each) => !each.hadRecentInput)
@@ -24,7 +24,7 @@ SHIFTS = """() => new Promise((then) => {
 
 @pytest.fixture(scope="module")
 def job(client: Client) -> Job:
-    return client.wait(submit_slow(client, name="laid-out", steps=20).id, timeout=120)
+    return client.wait(submit_slow(client, name="laid-out", steps=20).id, timeout=JOB_TIMEOUT)
 
 
 @pytest.fixture(autouse=True)

@@ -11,6 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 from gradstream.client import Client
 from gradstream.local.platform import LocalPlatform
 from tests.browser.support import WORKLOAD, OpenPage, pick_action, slow_spec, submit_slow
+from tests.support import JOB_TIMEOUT
 
 LOSS = re.compile("^Training loss: ")
 LONG = 100_000
@@ -41,7 +42,7 @@ def test_a_killed_api_costs_no_point_and_doubles_none(open_page: OpenPage, clien
     expect(connection).to_have_attribute("data-connection", "live")
 
     client.stop(job.id)
-    assert client.wait(job.id, timeout=120).status == "cancelled"
+    assert client.wait(job.id, timeout=JOB_TIMEOUT).status == "cancelled"
     expect(connection).to_have_attribute("data-connection", "ended")
     stored = {series.rank: series.total for chart in client.charts(job.id, ["train/loss"]) for series in chart.series}
     assert stored.keys() == {0, 1}
@@ -61,7 +62,7 @@ def test_what_a_push_costs_and_how_its_shards_are_loaded(open_page: OpenPage, cl
     expect(shards.nth(2)).to_contain_text("20 B")  # five numbers are one block, which is the last shard's
     expect(shards.nth(2)).to_contain_text("%")
     expect(page.get_by_text("1 server is enough: the model is so small that 1 of 2 shards holds nothing.")).to_be_visible()
-    client.wait(job.id, timeout=120)
+    client.wait(job.id, timeout=JOB_TIMEOUT)
 
 
 @pytest.mark.more
@@ -71,7 +72,7 @@ def test_logs_come_as_they_are_written_for_the_selected_process(open_page: OpenP
     log = page.get_by_role("log")
     expect(log).to_contain_text("one more step")
     expect(log).not_to_contain_text("worker-0")
-    client.wait(job.id, timeout=120)
+    client.wait(job.id, timeout=JOB_TIMEOUT)
     expect(page.get_by_text(re.compile(r"^150 of \d+ lines"))).to_be_visible()
 
 
@@ -95,7 +96,7 @@ def test_stopping_asks_first_and_keeps_the_model(open_page: OpenPage, client: Cl
 def test_a_job_deleted_elsewhere_says_so(open_page: OpenPage, client: Client) -> None:
     job = submit_slow(client, name="short-lived", steps=10)
     page = open_page(f"/jobs/{job.id}", watched=False)  # a request that comes after the deletion gets a 404, which Chromium notes
-    client.wait(job.id, timeout=120)
+    client.wait(job.id, timeout=JOB_TIMEOUT)
     expect(_status(page)).to_have_attribute("data-status", "succeeded")
     client.delete(job.id)
     expect(page.get_by_text("This job has been deleted")).to_be_visible()

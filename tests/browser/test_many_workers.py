@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 from gradstream.client import Client, Job
 from gradstream.spec import JobSpec
 from tests.browser.support import WORKLOAD, OpenPage, check_looks, every_look, slow_spec, still_box
+from tests.support import JOB_TIMEOUT
 
 WORKERS = 3
 
@@ -24,7 +25,7 @@ def jobs(client: Client) -> dict[str, Job]:
         "bsp": {"name": "rounds", "strategy": {"name": "sync", "lr": 0.05}, "stop": {"steps": 40}},
     }
     started = {gate: client.submit(JobSpec.model_validate({**given, **change}), code=WORKLOAD) for gate, change in changes.items()}
-    return {gate: client.wait(job.id, timeout=120) for gate, job in started.items()}
+    return {gate: client.wait(job.id, timeout=JOB_TIMEOUT) for gate, job in started.items()}
 
 
 @pytest.mark.more

@@ -12,6 +12,7 @@ from playwright.sync_api import Page, expect
 
 from gradstream.client import Client
 from tests.browser.support import WORKLOAD, OpenPage, check_looks, every_look, still_box, submit_slow
+from tests.support import JOB_TIMEOUT
 
 YAML = "Job file as YAML"
 LINES = "Problems by line"
@@ -34,7 +35,7 @@ def test_an_example_is_changed_in_the_form_submitted_and_trained(open_page: Open
     page.get_by_role("button", name="Submit").click()
     job_id = _submitted(page)
 
-    assert client.wait(job_id, timeout=120).status == "succeeded"
+    assert client.wait(job_id, timeout=JOB_TIMEOUT).status == "succeeded"
     assert client.job(job_id).spec["strategy"]["window"] == 8
     page.get_by_role("tab", name="Metrics").click()
     expect(page.get_by_role("img", name=re.compile(r"^Training loss: worker 0, \d+ points.*worker 1, \d+ points"))).to_be_visible()
@@ -51,7 +52,7 @@ def test_a_folder_is_packed_in_the_browser_and_its_job_file_fills_the_form(open_
     expect(page.get_by_label("Name *", exact=False).first).to_have_value("slow-line")
     page.get_by_label("Steps").fill("20")
     page.get_by_role("button", name="Submit").click()
-    assert client.wait(_submitted(page), timeout=120).status == "succeeded"
+    assert client.wait(_submitted(page), timeout=JOB_TIMEOUT).status == "succeeded"
 
 
 CIRCLE = """from typing import Literal
@@ -354,12 +355,12 @@ def test_a_dropped_folder_is_shown_before_it_is_uploaded(open_page: OpenPage, cl
     expect(shown).to_contain_text("123 uploaded files")
     page.get_by_label("Steps").fill("20")
     page.get_by_role("button", name="Submit").click()
-    assert client.wait(_submitted(page), timeout=120).status == "succeeded"
+    assert client.wait(_submitted(page), timeout=JOB_TIMEOUT).status == "succeeded"
 
 
 def test_a_job_is_run_again_from_its_page_with_its_code_and_a_short_job_file(open_page: OpenPage, client: Client) -> None:
     first = submit_slow(client, name="first-of-two", steps=20)
-    assert client.wait(first.id, timeout=120).status == "succeeded"
+    assert client.wait(first.id, timeout=JOB_TIMEOUT).status == "succeeded"
     page = open_page(f"/jobs/{first.id}")
     page.get_by_role("link", name="Run again").click()
     text = page.get_by_label(YAML)

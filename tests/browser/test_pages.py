@@ -12,11 +12,12 @@ from playwright.sync_api import Page, expect
 from gradstream.client import Client, Job
 from gradstream.local.platform import LocalPlatform
 from tests.browser.support import OpenPage, check_looks, every_look, still_box, submit_slow, wait_until, wait_until_loaded
+from tests.support import JOB_TIMEOUT
 
 
 @pytest.fixture(scope="module")
 def job(client: Client) -> Job:
-    return client.wait(submit_slow(client, name="shown", steps=40).id, timeout=120)
+    return client.wait(submit_slow(client, name="shown", steps=40).id, timeout=JOB_TIMEOUT)
 
 
 PAGES = {

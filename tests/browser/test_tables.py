@@ -11,6 +11,7 @@ from playwright.sync_api import expect
 from gradstream.client import Client, Job
 from gradstream.spec import JobSpec
 from tests.browser.support import OpenPage, check_looks, every_look, submit_slow
+from tests.support import JOB_TIMEOUT
 
 USERLAND = Path(__file__).parents[1] / "userland"
 
@@ -151,7 +152,7 @@ def test_hottest_keys_and_one_key_with_the_reason_why_it_is_not_there(open_page:
 
 def test_a_job_without_tables_has_no_such_tab(open_page: OpenPage, client: Client) -> None:
     dense = submit_slow(client, name="dense", steps=3)
-    client.wait(dense.id, timeout=120)
+    client.wait(dense.id, timeout=JOB_TIMEOUT)
     page = open_page(f"/jobs/{dense.id}")
     expect(page.get_by_role("tab", name="Workers")).to_be_visible()
     expect(page.get_by_role("tab", name="Tables")).to_have_count(0)

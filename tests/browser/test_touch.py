@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, CDPSession, Locator, Page, Playwright, 
 from gradstream.client import Client, Job
 from tests.browser.conftest import launch, program
 from tests.browser.support import OpenPage, rested, still_box, submit_slow, wait_until
+from tests.support import JOB_TIMEOUT
 
 Point = tuple[float, float]
 
@@ -26,7 +27,7 @@ def browser(playwright: Playwright) -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def job(client: Client) -> Job:
-    return client.wait(submit_slow(client, name="touched", steps=40).id, timeout=120)
+    return client.wait(submit_slow(client, name="touched", steps=40).id, timeout=JOB_TIMEOUT)
 
 
 class Fingers:

@@ -12,6 +12,7 @@ from tests.platforms import Lab
 
 
 @pytest.mark.more
+@pytest.mark.timeout(600)  # two jobs, and a compiler
 @pytest.mark.skipif(not shutil.which("g++"), reason="torch.compile needs a C++ compiler, and this machine has no g++")
 def test_a_compiled_job_agrees_with_the_plain_one_and_keeps_its_code_to_itself(lab: Lab, tmp_path: Path) -> None:
     fields = {"strategy": {"name": "sync", "lr": 0.05}, "roles": {"worker": {"count": 1, "device": "cpu"}}}
@@ -25,7 +26,7 @@ def test_a_compiled_job_agrees_with_the_plain_one_and_keeps_its_code_to_itself(l
 
 @pytest.mark.more
 def test_a_node_without_a_compiler_fails_the_job_before_it_trains(lab: Lab) -> None:
-    job = lab.ended(lab.submit("no-compiler", compile=True, env={"CXX": "/nowhere/g++"}), timeout=120)
+    job = lab.ended(lab.submit("no-compiler", compile=True, env={"CXX": "/nowhere/g++"}))
     assert (job.status, job.progress.samples) == ("failed", 0)
     assert "compile: torch needs a C++ compiler (g++)" in (job.message or "")
     assert "or remove compile" in (job.message or "")

@@ -116,6 +116,4 @@ class GroupOptimizer:
     def _call_each(self, method: Literal["set_vectors", "load"], arguments: Sequence[Any]) -> None:
         own, *others = (CallOptimizer(method, (argument,)) for argument in arguments)
         self._own.call(own)
-        for number, wanted in enumerate(others, 1):
-            self._peers.ask(number, wanted)
-            self._peers.answer(number)
+        self._peers.ask_each(dict(enumerate(others, 1)))

@@ -17,6 +17,7 @@ from gradstream.client import Client, Credentials, Job
 from gradstream.local.platform import LocalPlatform, Options
 from tests.integration.cli.shared import COMMAND, LINE, Gradstream, free_port
 from tests.platforms import writable_beside
+from tests.support import JOB_TIMEOUT
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -59,7 +60,7 @@ def submit(client: Client) -> Iterator[Callable[..., Job]]:
     for job in made:
         client.stop(job.id)
     for job in made:
-        client.wait(job.id, timeout=120)
+        client.wait(job.id, timeout=JOB_TIMEOUT)
 
 
 @pytest.fixture(scope="session")
@@ -67,7 +68,7 @@ def succeeded(credentials: Credentials) -> Job:
     """A job that has run to its end."""
     with Client(credentials) as client:
         job = client.submit(jobfile.load(LINE / "job.yaml", ["name=succeeded"]), code=LINE)
-        return client.wait(job.id, timeout=120)
+        return client.wait(job.id, timeout=JOB_TIMEOUT)
 
 
 @pytest.fixture(scope="session")

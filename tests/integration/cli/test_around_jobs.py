@@ -13,13 +13,13 @@ from gradstream.client import Client, Job
 from gradstream.local.platform import LocalPlatform
 from tests.integration.cli.shared import LINE, Gradstream
 from tests.platforms import register_machine, token_status
-from tests.support import eventually
+from tests.support import JOB_TIMEOUT, eventually
 
 
 @pytest.mark.more
 def test_compare_tells_when_each_job_reached_a_target(gradstream: Gradstream, client: Client, succeeded: Job) -> None:
     spec = jobfile.load(LINE / "job.yaml", ["name=learns-nothing", "strategy.lr=0.0000001"])
-    slow = client.wait(client.submit(spec, code=LINE).id, timeout=120)
+    slow = client.wait(client.submit(spec, code=LINE).id, timeout=JOB_TIMEOUT)
     [own] = client.targets([succeeded.id], "eval/loss", at_most=1e9).items
     assert own.best is not None
     target = ("--metric", "eval/loss", "--target", str(own.best))
@@ -68,7 +68,7 @@ def test_a_node_is_drained_and_resumed(gradstream: Gradstream, client: Client, s
     finally:
         resumed = gradstream("node", "resume", node.name)
     assert f"{node.name} takes processes" in resumed.stderr
-    assert client.wait(waits.id, timeout=120).status == "succeeded"
+    assert client.wait(waits.id, timeout=JOB_TIMEOUT).status == "succeeded"
     assert gradstream("node", "drain", "no-such-node").returncode == 4
 
 

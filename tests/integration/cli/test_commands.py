@@ -19,7 +19,7 @@ from gradstream.api.progress import GroupLoad
 from gradstream.bundle import pack
 from gradstream.client import Client, Credentials, Job
 from tests.integration.cli.shared import COMMAND, FOREVER, LINE, Gradstream, api_process
-from tests.support import TIMEOUT, eventually
+from tests.support import JOB_TIMEOUT, TIMEOUT, eventually
 
 BROKEN = """\
 from gradstream import Workload
@@ -151,7 +151,7 @@ def test_a_signal_detaches_and_the_job_goes_on(
     assert f"gradstream wait {id}" in said
     assert client.job(id).status == "running"
     client.stop(id)
-    assert client.wait(id, timeout=120).status == "cancelled"
+    assert client.wait(id, timeout=JOB_TIMEOUT).status == "cancelled"
 
 
 def test_ctrl_c_ends_train_as_cancelled_and_keeps_the_model(environment: dict[str, str], tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from gradstream import jobfile
 from gradstream.client import Client, Job
 from tests.integration.cli.shared import LINE, Gradstream
+from tests.support import JOB_TIMEOUT
 
 
 @pytest.mark.more
@@ -29,7 +30,7 @@ def test_the_text_comes_back_with_its_comments(gradstream: Gradstream, client: C
         printed = gradstream("config", id, *length).stdout
         assert jobfile.load(printed) == jobfile.load(text, config["overrides"])
     assert gradstream("config", id, "--full", "--as-sent").returncode == 2
-    client.wait(id, timeout=120)
+    client.wait(id, timeout=JOB_TIMEOUT)
 
 
 def test_a_job_that_was_sent_without_a_text_has_none(gradstream: Gradstream, succeeded: Job) -> None:

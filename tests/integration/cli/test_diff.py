@@ -12,6 +12,7 @@ import pytest
 from gradstream import jobfile
 from gradstream.client import Client
 from tests.integration.cli.shared import LINE, Gradstream
+from tests.support import JOB_TIMEOUT
 
 
 @pytest.mark.more
@@ -23,7 +24,7 @@ def test_two_jobs_differ_in_settings_and_lines_of_code(client: Client, gradstrea
     short = ("stop={steps: 4}", "name=diff-one")
     one = client.submit(jobfile.load(LINE / "job.yaml", short), code=LINE)
     other = client.submit(jobfile.load(LINE / "job.yaml", (*short, "name=diff-two", "batch_size=7")), code=folder)
-    assert {client.wait(job.id, timeout=120).status for job in (one, other)} == {"succeeded"}
+    assert {client.wait(job.id, timeout=JOB_TIMEOUT).status for job in (one, other)} == {"succeeded"}
 
     found = json.loads(gradstream("diff", "diff-one", "diff-two", "--json").stdout)
     assert [each["name"] for each in found["settings"]] == ["batch_size"]

@@ -18,7 +18,7 @@ from gradstream.cli import completion
 from gradstream.client import Client, Credentials, Job
 from gradstream.process.zygote import orphans
 from tests.integration.cli.shared import COMMAND, FOREVER, LINE, Gradstream
-from tests.support import eventually
+from tests.support import JOB_TIMEOUT, eventually
 
 
 def test_the_queue_and_priorities(gradstream: Gradstream, client: Client, submit: Callable[..., Job]) -> None:
@@ -50,7 +50,7 @@ def test_a_job_is_labelled_found_by_its_tag_and_archived(
     shown = gradstream("show", "labelled").stdout
     assert "base line" in shown
     assert "as before" in shown
-    client.wait(job, timeout=120)
+    client.wait(job, timeout=JOB_TIMEOUT)
     renamed = json.loads(gradstream("edit", "labelled", "--name", "relabelled", "--archive", "--json").stdout)
     assert (renamed["name"], renamed["archived"], renamed["tags"]) == ("relabelled", True, ["base line"])
     assert gradstream("jobs", "--tag", "base line").stderr.strip() == "No job matches."

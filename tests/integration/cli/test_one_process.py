@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from gradstream.client import Client, Job
 from tests.integration.cli.shared import FOREVER, Gradstream
-from tests.support import eventually
+from tests.support import JOB_TIMEOUT, eventually
 
 
 def test_a_worker_is_restarted_another_stopped_and_the_job_goes_on(
@@ -33,7 +33,7 @@ def test_a_worker_is_restarted_another_stopped_and_the_job_goes_on(
     assert "All processes end" in refused.stderr
     assert client.job(job.id).attempt == 1
     client.stop(job.id)
-    assert client.wait(job.id, timeout=120).status == "cancelled"
+    assert client.wait(job.id, timeout=JOB_TIMEOUT).status == "cancelled"
 
 
 def _incarnations(client: Client, job: Job, label: str) -> list[tuple[int, str, str | None]]:

@@ -19,6 +19,7 @@ from gradstream.bundle.commit.origin import collect_origin
 from gradstream.client import Client, Credentials, Job
 from gradstream.errors import Conflict, Invalid, InvalidJob, NotFound, NotSignedIn
 from tests.integration.cli.shared import FOREVER, LINE, api_process
+from tests.support import JOB_TIMEOUT
 
 
 def test_a_job_from_submit_to_its_model(client: Client, succeeded: Job, tmp_path: Path) -> None:
@@ -95,7 +96,7 @@ def test_a_job_is_a_dict_a_folder_or_a_file(client: Client, submit: Callable[...
         for job in made:
             client.stop(job)
         for job in made:
-            client.wait(job, timeout=120)
+            client.wait(job, timeout=JOB_TIMEOUT)
 
 
 def test_a_plan_checks_code_that_was_not_uploaded(client: Client, tmp_path: Path) -> None:
@@ -159,7 +160,7 @@ def test_stop_wait_and_delete(client: Client, submit: Callable[..., Job]) -> Non
     with pytest.raises(Conflict):
         client.delete(job.id)
     client.stop(job.id)
-    assert client.wait(job.id, timeout=120).status == "cancelled"
+    assert client.wait(job.id, timeout=JOB_TIMEOUT).status == "cancelled"
     assert job.id in {one.id for one in client.jobs(status=["cancelled"], q="stop").items}
 
 

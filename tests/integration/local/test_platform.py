@@ -25,6 +25,11 @@ from gradstream.local.platform import LocalPlatform, Options
 from tests.platforms import Lab, slow_until
 from tests.support import TIMEOUT, eventually
 
+LONGEST = 4 * TIMEOUT
+"""Seconds for a program that starts a database, several Pythons with torch, or ends them: each reads files that a busy machine may
+no longer have in memory. It is for what never comes: a program that ends instead is seen at once."""
+pytestmark = pytest.mark.timeout(3 * LONGEST)
+
 
 class Up:
     """One run of `gradstream up`."""
@@ -58,8 +63,8 @@ class Up:
 
     def ready(self) -> dict[str, str]:
         assert self._process.stdout
-        readable, _, _ = select.select([self._process.stdout], [], [], 60)
-        assert readable, "waited 60 s for the line that says it is ready"
+        readable, _, _ = select.select([self._process.stdout], [], [], LONGEST)
+        assert readable, f"waited {LONGEST:g} s for the line that says it is ready"
         line = self._process.stdout.readline()
         assert line, self._process.communicate()[1]
         told: dict[str, str] = json.loads(line)
@@ -68,8 +73,8 @@ class Up:
     def send(self, number: signal.Signals) -> None:
         self._process.send_signal(number)
 
-    def end(self, timeout: float = TIMEOUT) -> int:
-        _, self.said = self._process.communicate(timeout=timeout)
+    def end(self) -> int:
+        _, self.said = self._process.communicate(timeout=LONGEST)
         return self._process.returncode
 
     def kill(self) -> None:
@@ -254,7 +259,9 @@ def _lab(up: Up) -> Iterator[Lab]:
 def _gradstream(*arguments: str, stdin: str = "", without_folder: bool = False) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "gradstream.cli.main", *arguments]
     lost = {"GRADSTREAM_DATA_DIR": "/nowhere", "GRADSTREAM_CONFIG_DIR": "/nowhere"} if without_folder else {}
-    return subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=60, check=False, env={**os.environ, **lost})
+    return subprocess.run(
+        command, input=stdin, capture_output=True, text=True, timeout=LONGEST, check=False, env={**os.environ, **lost}
+    )
 
 
 def _signs_in(port: int, link: str) -> int:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import os
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ from gradstream.process.zygote.zygote import Zygote
 from gradstream.progress import alerts
 from gradstream.spec import JobSpec
 from gradstream.wire.redis.client import connect
-from tests.support import eventually
+from tests.support import TIMEOUT, eventually
 
 CODE = """\
 import torch
@@ -65,23 +67,29 @@ def train(folder: Path, servers: Any) -> tuple[dict[str, Any], str]:
         return trainer.run(), talk.getvalue()
 
 
+@contextmanager
+def touched(file: Path, talk: io.StringIO, word: str) -> Iterator[None]:
+    """This file is made once the trainer has said the word."""
+
+    def touch() -> None:
+        eventually(lambda: word in talk.getvalue(), word, 4 * TIMEOUT)
+        file.touch()
+
+    onlooker = threading.Thread(target=touch, daemon=True)
+    onlooker.start()
+    yield
+    onlooker.join()
+
+
 @pytest.mark.more
 def test_code_that_does_not_return_is_told_with_its_line(tmp_path: Path) -> None:
     """It waits for a file that is there only when the alert has been printed."""
-    go, talk = tmp_path / "go", io.StringIO()
+    talk, go = io.StringIO(), tmp_path / "go"
     wait = f"import os, time\nany(time.sleep(0.02) for _ in iter(lambda: os.path.exists({str(go)!r}), True))\n"
     (tmp_path / "wide.py").write_text(wait + CODE)
-
-    def let_go() -> None:
-        eventually(lambda: "alert" in talk.getvalue(), "an alert")
-        go.touch()
-
-    onlooker = threading.Thread(target=let_go, daemon=True)
-    onlooker.start()
     warned = spec(1).model_copy(update={"env": {"START_WARNING_SECONDS": "1"}})
-    with Trainer(warned, tmp_path, tmp_path / "out", talk) as trainer:
+    with Trainer(warned, tmp_path, tmp_path / "out", talk) as trainer, touched(go, talk, "alert"):
         assert trainer.run()["status"] == "succeeded"
-    onlooker.join()
     assert "been in import wide for more than 1 s, at wide.py:2" in talk.getvalue()
 
 
@@ -118,8 +126,14 @@ def test_it_checkpoints_no_network_off(tmp_path: Path) -> None:
 
 @pytest.mark.more
 def test_auto_shards_begin_once_more_where_cores_are_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first attempt waits in its first step until the shards are counted: it could have ended before on a busy machine."""
     monkeypatch.setattr(os, "cpu_count", lambda: 3)  # two beside the worker
-    result, said = train(tmp_path, "auto")
+    talk, go = io.StringIO(), tmp_path / "go"
+    waits = f"while not os.path.exists({str(go)!r}):\n            time.sleep(0.02)\n        return 1e-9"
+    (tmp_path / "wide.py").write_text("import os, time\n" + CODE.replace("return 1e-9", waits))
+    with Trainer(spec("auto"), tmp_path, tmp_path / "out", talk) as trainer, touched(go, talk, "roles.server.count: auto"):
+        result = trainer.run()
+    said = talk.getvalue()
     assert result["status"] == "succeeded", said
     assert "roles.server.count: auto. 2 shards" in said
     assert [load["rank"] for load in result["shards"]] == [0, 1]

@@ -20,10 +20,11 @@ from torch.utils.data import TensorDataset
 from gradstream import Workload
 from gradstream.errors import InvalidWorkload
 from gradstream.group import peers
-from gradstream.group.peer import wait_for_end
-from gradstream.group.peers import PeerLost
+from gradstream.group.peer import PeerProblem, wait_for_end
+from gradstream.group.peers import PeerFailed, PeerLost
 from gradstream.group.problem import GroupProblem
-from gradstream.group.requests import LoadState, Request, TakeState
+from gradstream.group.requests import LoadState, Request, TakeState, Train, Trained
+from gradstream.optim.spec import Adam
 from gradstream.process.exits import UserError
 from gradstream.spec import JobSpec
 from gradstream.workload import Split
@@ -212,6 +213,24 @@ def test_the_peers_end_with_their_lead(grouped: GroupProblems) -> None:
     os.close(write)
 
 
+@pytest.mark.usefixtures("small_buckets")
+@pytest.mark.parametrize("group", [{"fsdp": 2}, {"stages": 2}], ids=str)
+def test_an_error_of_the_platform_in_a_peer_is_none_of_the_user_code_that_the_lead_is_in(
+    group: dict[str, int], grouped: GroupProblems, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The backward of the lead waits for this peer."""
+
+    def fail(self: PeerProblem, request: Train) -> Trained:
+        raise KeyError("of the platform")
+
+    monkeypatch.setattr(PeerProblem, "train", fail)  # before the fork
+    problem = grouped(job(accumulate=2, roles={"worker": {"count": 1, "device": "cpu", "group": group}}), 0)
+    with pytest.raises(PeerFailed, match=r"^peer 1 of worker-0 failed: KeyError: 'of the platform'$") as caught:
+        problem.gradient(0)
+    assert isinstance(caught.value.__cause__, KeyError)
+    assert "in peer 1:\n" in caught.value.__cause__.__notes__[0]
+
+
 @pytest.mark.parametrize(("doing", "cause"), [("raises", ValueError), ("exits", SystemExit)])
 def test_an_error_of_user_code_in_a_peer_is_raised_by_its_lead(
     doing: str, cause: type[BaseException], grouped: GroupProblems
@@ -246,6 +265,18 @@ def test_the_lead_counts_what_it_waits_for_its_peers(roles: dict[str, Any], grou
     problem = grouped(job("sleeps", accumulate=2, roles={"worker": {"count": 1, "device": "cpu", **roles}}), 0)
     problem.gradient(0)
     assert 0.1 < problem.take_peer_wait() < TIMEOUT
+    assert problem.take_peer_wait() == 0
+
+
+@pytest.mark.parametrize("roles", [{"group": 2}, {"group": {"fsdp": 2}}], ids=str)
+def test_waits_for_peers_outside_of_gradients_are_no_compute_time(roles: dict[str, Any], grouped: GroupProblems) -> None:
+    """As the first one, for peers that begin, which may be longer than the lead computes on a busy machine."""
+    problem = grouped(job(roles={"worker": {"count": 1, "device": "cpu", **roles}}), 0)
+    optimizer = problem.make_optimizer(Adam(), 0.1)
+    problem.buffers()
+    problem.load(problem.state())
+    optimizer.step(torch.ones_like(problem.theta))
+    assert problem._others.wait_seconds > 0
     assert problem.take_peer_wait() == 0
 
 
