@@ -78,8 +78,9 @@ class Stage:
             if index != self._next:
                 due = "its blocks had all been called" if self._next == self._blocks else f"block {self._next} was due"
                 raise InvalidWorkload(
-                    f"{PLACE}: the model called block {index} of 0 to {self._blocks - 1} where {due}; it must call each "
-                    "once, in the order of blocks(model), which the workload may override"
+                    f"{PLACE}: the model called block {index} of 0 to {self._blocks - 1} where {due}; loss() must call the "
+                    "model once, and the model each block once, in the order of blocks(model), which the workload may override; "
+                    "else remove stages"
                 )
             self._next += 1
             if index < self.first:

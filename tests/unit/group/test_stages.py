@@ -125,7 +125,7 @@ def test_a_first_layer_of_a_stage_may_compute_in_place(grouped: GroupProblems) -
         ("skips", "roles.worker.group.stages: the model fails when its blocks are shared out, and not as a whole: mat1 and mat2"),
         ("skips", "something goes around its blocks; override blocks(model) in the workload, or remove stages"),
         ("backwards", "the model called block 0 of 0 to 3 where its blocks had all been called"),
-        ("twice", "the model called block 0 of 0 to 3 where its blocks had all been called"),
+        ("twice", "block 0 of 0 to 3 where its blocks had all been called; loss() must call the model once, and the model each"),
     ],
 )
 def test_a_model_that_is_no_chain_is_refused(doing: str, said: str, grouped: GroupProblems) -> None:
