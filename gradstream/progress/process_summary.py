@@ -40,7 +40,7 @@ _LAST = {
 _LEDGER = {metric.name: metric.name.removeprefix("ledger/") for metric in (*metrics.LEDGER, *metrics.REASONS, metrics.ROLLED_BACK)}
 _OF_PROCESSES = frozenset({*_SPENT, *_LAST, metrics.APPLY.name})
 _EVAL = "eval/"
-_PROCESS = re.compile(r"(?:(?:worker|server)-[0-9]{1,9}|evaluator)\.[0-9]{1,9}")
+_PROCESS = re.compile(r"(?:(?:worker|server|peers)-[0-9]{1,9}|evaluator)\.[0-9]{1,9}")
 """Label and incarnation of a process. User code may send under any other name, which is then no process."""
 _PEER = re.compile(r"worker-[0-9]{1,9}/[0-9]{1,3}\.[0-9]{1,9}")
 """The same of a process of a group."""

@@ -97,9 +97,10 @@ def _warning(each: NodeMemory, what: str) -> JobWarning:
     if each.gpu is None:
         where, pointer, remedy = each.node, "/roles/worker/count", "Use fewer workers per machine, or a smaller model."
     else:
-        where, pointer = f"GPU {each.gpu} of {each.node}", f"/roles/{each.role}/device"
+        role = "worker" if each.role == "peers" else each.role  # as the job file calls it
+        where, pointer = f"GPU {each.gpu} of {each.node}", f"/roles/{role}/device"
         more = "more shards" if each.role == "server" else "a smaller model"
-        remedy = f"Use {more}, or set roles.{each.role}.device: cpu."
+        remedy = f"Use {more}, or set roles.{role}.device: cpu."
     amounts = f"{each.needed / 1e9:.1f} GB of {where}, which has {each.total / 1e9:.1f} GB" + " for them" * (each.gpu is not None)
     return JobWarning(pointer=pointer, message=f"{what} take {amounts}. {remedy}")
 

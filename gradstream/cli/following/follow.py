@@ -37,7 +37,7 @@ class Bar:
             TextColumn("{task.description}"),
             BarColumn(),
             TaskProgressColumn(),
-            TextColumn("{task.fields[now]}"),
+            TextColumn("{task.fields[now]}", markup=False),
             TimeElapsedColumn(),
             console=talking(),
         )
@@ -56,9 +56,8 @@ class Bar:
     def job(self, job: Job) -> None:
         total = job.progress.total_samples
         done = total if job.status == "succeeded" else _trained(job)
-        self._bar.update(
-            self._task, description=status(job.status).markup, completed=done or 0, total=total, now=progress_line(job)
-        )
+        shown, now = status(job.status).markup, make_visible(progress_line(job))
+        self._bar.update(self._task, description=shown, completed=done or 0, total=total, now=now)
 
 
 def _trained(job: Job) -> int:

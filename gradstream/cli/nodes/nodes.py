@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import typer
-
 from gradstream.cli.common import AsJson, TokenFile, Url, connect
 from gradstream.cli.terminal.gpu_words import gpu_words
 
@@ -18,7 +16,7 @@ def command(as_json: AsJson = False, url: Url = None, token_file: TokenFile = No
 
     Example: gradstream nodes
     """
-    from gradstream.cli.terminal.output import Column, ago, print_json, print_table, size, status
+    from gradstream.cli.terminal.output import Column, ago, print_json, print_table, size, status, talk
 
     with connect(url, token_file) as client:
         nodes = client.nodes()
@@ -27,7 +25,7 @@ def command(as_json: AsJson = False, url: Url = None, token_file: TokenFile = No
         return
     for node in nodes:
         if node.trouble:
-            typer.echo(f"{node.name} gets no jobs for now, and is tried again later. {node.trouble}", err=True)
+            talk(f"{node.name} gets no jobs for now, and is tried again later. {node.trouble}")
     print_table(
         (
             "node",

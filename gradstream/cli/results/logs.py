@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -36,10 +36,9 @@ def command(
     lines, printed = _Lines(timestamps), False
     with connect(url, token_file, timeout=LONG if follow else BRIEF) as client:
         found = client.find(job)
-        if process is not None:
-            _refuse_unknown(client, found, process)
+        which = {} if process is None else _which(client, found, process)
         try:
-            for chunk in _chunks(client, str(found.id), tail, follow):
+            for chunk in _chunks(client, str(found.id), which, tail, follow):
                 if process is not None and chunk.label != process:
                     continue
                 printed = True
@@ -55,20 +54,24 @@ def command(
         talk(f"{process or found.name} has printed nothing{'' if found.ended else ' yet'}.")
 
 
-def _refuse_unknown(client: Client, job: Job, process: str) -> None:
-    """Raises: NotFound, for a process that a job which has some has not."""
+def _which(client: Client, job: Job, process: str) -> dict[str, Any]:
+    """Return role and rank of a process, for `Client.logs`; nothing while the job has no processes. Raises: NotFound, for a process
+    that a job which has some has not."""
     from gradstream.errors import NotFound
 
-    labels = {one.label for one in client.processes(job.id)}
-    if labels and process not in labels:
-        raise NotFound(f"{job.name} has no process '{process}'; it has: {', '.join(sorted(labels))}")
+    known = {one.label: one for one in client.processes(job.id)}
+    if process in known:
+        return {"role": known[process].role, "rank": known[process].rank}
+    if known:
+        raise NotFound(f"{job.name} has no process '{process}'; it has: {', '.join(sorted(known))}")
+    return {}
 
 
-def _chunks(client: Client, id: str, tail: int | None, follow: bool) -> Iterator[LogChunk]:
+def _chunks(client: Client, id: str, which: dict[str, Any], tail: int | None, follow: bool) -> Iterator[LogChunk]:
     from gradstream.client import LogChunk
 
     seen = 0
-    for chunk in client.logs(id, tail=tail):
+    for chunk in client.logs(id, tail=tail, **which):
         seen = max(seen, chunk.seq)
         yield chunk
     if follow:

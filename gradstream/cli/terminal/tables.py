@@ -42,8 +42,9 @@ def print_table(columns: Sequence[str | Column], rows: Sequence[Sequence[Cell]])
         _print_for_programs(table, rows)
 
 
-def _visible(cell: Cell) -> Cell:
-    return Text(make_visible(cell.plain), cell.style) if isinstance(cell, Text) else make_visible(cell)
+def _visible(cell: Cell) -> Text:
+    """As a `Text`: Rich takes brackets in a string for markup."""
+    return Text(make_visible(cell.plain), cell.style) if isinstance(cell, Text) else Text(make_visible(cell))
 
 
 def _print_for_programs(columns: list[Column], rows: Sequence[Sequence[Cell]]) -> None:
@@ -63,7 +64,11 @@ def _print_for_people(console: Console, columns: list[Column], rows: Sequence[Se
         column = columns[at]
         least = _least(column, widths[at])
         table.add_column(
-            column.name, justify="right" if column.right else "left", no_wrap=not column.wraps, min_width=least, overflow="fold"
+            _visible(column.name),
+            justify="right" if column.right else "left",
+            no_wrap=not column.wraps,
+            min_width=least,
+            overflow="fold",
         )
     for row in rows:
         table.add_row(*(row[at] for at in shown))

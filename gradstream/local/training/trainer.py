@@ -45,7 +45,7 @@ class Trainer:
         marker.write_marker(folder, "training")  # so that no bundle takes it in
         self._spec, self._code, self._folder = spec.model_copy(update={"export": None}), code, folder.resolve()
         self._origin, self._gpus = collect_origin(code), gpus.indices
-        self._console = Console(file=talk, soft_wrap=True)
+        self._console = Console(file=talk, soft_wrap=True, markup=False, emoji=False)
         self._run = run_dir()
         password_file = self._run / "password"
         password_file.touch(0o600)

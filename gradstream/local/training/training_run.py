@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
+from rich.text import Text
 
 from gradstream.local.training.alerts import RunAlerts
 from gradstream.local.training.attempt import LocalAttempt
@@ -49,7 +49,7 @@ class TrainingRun:
                 while not self._attempt.over and not self._attempt.failed and not self._gives_up:
                     try:
                         self._look()
-                        status.update(self._progress.line())
+                        status.update(Text(self._progress.line()))
                         self._request_checkpoint_if_due()
                     except KeyboardInterrupt:
                         if self._stopping:
@@ -80,9 +80,9 @@ class TrainingRun:
         self._progress.take(self._attempt.metrics())
         self._alerts.take_hangs(self._attempt.hangs())
         for alert in self._alerts.take_new():
-            self._console.print(f"[yellow]alert[/]: {escape(alert)}", highlight=False)
+            self._console.print(Text.assemble(("alert", "yellow"), f": {alert}"))
         for resolved in self._alerts.take_resolved():
-            self._console.print(f"[green]resolved[/]: {escape(resolved)}", highlight=False)
+            self._console.print(Text.assemble(("resolved", "green"), f": {resolved}"))
         if self._counts_servers and not self._checkpoints and (nbytes := self._progress.figures.center_bytes):
             self._count_servers(nbytes)
 
@@ -117,13 +117,13 @@ class TrainingRun:
         """All that were raised, as they may have scrolled away."""
         sentences = self._alerts.sentences
         if sentences:
-            self._console.print(f"[yellow]alerts of this run: {len(sentences)}[/]", highlight=False)
+            self._console.print(Text(f"alerts of this run: {len(sentences)}", "yellow"))
         for sentence in sentences:
-            self._console.print(f"  {escape(sentence)}", highlight=False)
+            self._console.print(f"  {sentence}", highlight=False)
 
     def _explain(self, name: str, end: Exit) -> None:
         log = self._attempt.log_of(name)[-2000:]
-        self._console.print(f"[bold red]failed[/]: {name}: {end.message}\n{log}", highlight=False)
+        self._console.print(Text.assemble(("failed", "bold red"), f": {name}: {end.message}\n{log}"))
 
     def _conclude(self, result: dict[str, Any]) -> dict[str, Any]:
         store, best = self._attempt.store, result.get("best")

@@ -12,10 +12,12 @@ import pytest
 import torch
 from safetensors.torch import save
 from sqlalchemy import text
+from typer.testing import CliRunner
 
 from backend.files import FileStore
 from backend.platform import Platform
 from backend.scheduler.controller import Controller
+from gradstream.cli.main import app
 from gradstream.client import Client, Credentials
 from gradstream.process.exits import ExitReason
 from gradstream.process.order import ProcessOrder
@@ -482,3 +484,15 @@ def test_a_file_that_is_gone_from_the_disk_is_not_found(running: Running, platfo
     gone = running.api.get(path)
     assert (gone.status_code, gone.headers["content-type"]) == (404, "application/problem+json")
     assert "removed this file" in gone.json()["detail"]
+
+
+def test_the_last_lines_of_one_process_are_its_own(running: Running, tmp_path: Path) -> None:
+    """Others wrote more lines since."""
+    running.agent.log("worker-0", "first\nsecond\n")
+    running.agent.log("worker-1", "other\n" * 9)
+    secret = tmp_path / "token"
+    secret.write_text(running.api.headers["authorization"].removeprefix("Bearer "))
+    url = str(running.api.base_url).removesuffix("/api/v1/")
+    words = ["logs", running.id, "--process", "worker-0", "--tail", "1", "--url", url, "--token-file", str(secret)]
+    done = CliRunner().invoke(app, words, prog_name="gradstream")
+    assert done.stdout.splitlines() == ["worker-0 | first", "worker-0 | second"], done.stderr

@@ -62,6 +62,21 @@ def test_each_group_gets_a_slot_on_both_machines(spread: Spread) -> None:
     assert order.bundle == spread.agent.order("worker-0").bundle
 
 
+def test_nodes_show_what_each_part_of_a_group_takes(api: httpx.Client, spread: Spread) -> None:
+    usage = {"at": 1000.5, "cpu": 1.5, "memory": 4096, "gpu": 0.75, "gpu_memory": 1 << 20}
+    for agent in (spread.agent, spread.second):
+        for report in agent.reports.values():
+            report["usage"] = usage
+        agent.heartbeat()
+    processes = [process for node in api.get("/nodes").json()["items"] for process in node["processes"]]
+    measured = {each["label"]: (each["cpu"], each["memory"], each["gpu"], each["gpu_memory"]) for each in processes}
+    labels = ("evaluator", "peers-0", "peers-1", "server-0", "worker-0", "worker-1")
+    assert measured == dict.fromkeys(labels, (1.5, 4096, 0.75, 1 << 20))
+    overview = api.get(f"/jobs/{spread.id}/overview").json()
+    assert [each["label"] for each in overview["servers"]] == ["server-0", "evaluator"]
+    assert [each["label"] for each in overview["workers"]] == ["worker-0", "worker-1"]
+
+
 def test_a_group_that_loses_a_machine_is_ended_and_respawned_as_one(spread: Spread) -> None:
     before = spread.labels()
     spread.second.exit("peers-0", reason=ExitReason.KILLED, code=-9, message="killed by signal 9")

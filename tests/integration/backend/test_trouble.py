@@ -8,10 +8,12 @@ from typing import Any
 import httpx
 import pytest
 from sqlalchemy import text
+from typer.testing import CliRunner
 
 from backend.nodes.trouble import TOLD_IN_VAIN
 from backend.platform import Platform
 from backend.scheduler.controller import Controller
+from gradstream.cli.main import app
 from gradstream.process.exits import ExitReason
 from tests.integration.backend.agent import Agent
 from tests.integration.backend.jobs import submit
@@ -120,6 +122,16 @@ def test_a_node_with_a_full_disk_is_not_charged_to_the_job(running: Running, oth
     assert "No space left on device" in node(running.api)["trouble"]
     assert "not counted as a retry" in messages(running.api, running.id)
     assert other.heartbeat()
+
+
+def test_the_command_shows_what_a_node_said_and_obeys_none_of_it(running: Running, tmp_path: Path) -> None:
+    running.agent.exit("server-0", reason=ExitReason.NODE_UNFIT, code=71, message="\x1b]0;owned\x07full")
+    secret = tmp_path / "token"
+    secret.write_text(running.api.headers["authorization"].removeprefix("Bearer "))
+    url = str(running.api.base_url).removesuffix("/api/v1/")
+    done = CliRunner().invoke(app, ["nodes", "--url", url, "--token-file", str(secret)], prog_name="gradstream")
+    assert "could not start: ^[]0;owned^Gfull" in done.stderr
+    assert "\x1b" not in done.stderr
 
 
 def test_a_node_tells_nothing_of_processes_elsewhere(running: Running, other: Agent) -> None:

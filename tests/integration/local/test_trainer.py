@@ -93,6 +93,18 @@ def test_code_that_does_not_return_is_told_with_its_line(tmp_path: Path) -> None
     assert "been in import wide for more than 1 s, at wide.py:2" in talk.getvalue()
 
 
+def test_brackets_in_an_error_of_the_code_are_text(tmp_path: Path) -> None:
+    """Rich would take them for markup, and the run would end with an error about that."""
+    (tmp_path / "wide.py").write_text("raise FileNotFoundError('no [weights] under [/data/train]')\n")
+    talk = io.StringIO()
+    with Trainer(spec(1), tmp_path, tmp_path / "out", talk) as trainer:
+        assert trainer.run()["status"] == "failed"
+    head, *log = talk.getvalue().splitlines()
+    assert head.startswith("failed: ")
+    assert "no [weights] under [/data/train]" in head
+    assert any("no [weights] under [/data/train]" in line for line in log)
+
+
 def with_roles(roles: dict[str, Any]) -> JobSpec:
     return JobSpec.model_validate(spec(1).model_dump(exclude={"roles"}) | {"roles": roles})
 

@@ -238,3 +238,15 @@ def test_a_server_holds_the_newest_pushes_of_workers_on_other_machines() -> None
     assert remote(pipeline=1) == workers * 3
     assert remote(strategy={"name": "easgd"}) == workers * 3
     assert remote(codec={"name": "bf16"}) == workers * 3, "half as many bytes arrive, and are decoded"
+
+
+def test_a_warning_about_peers_names_a_field_of_the_job_file() -> None:
+    """A group's part on another machine is called peers, a role that job files do not have."""
+    machines = Machines(500, (3,) * 2, number=2)
+    spec = job(roles={"worker": {"device": "cuda", "group": {"replicate": 4, "machines": 2}}})
+    places = place(spec, machines.free)
+    assert isinstance(places, tuple)
+    assert {each.role for each in places if each.gpus} == {"worker", "peers"}
+    found = too_little_memory(memory_of(spec, DEEP, places, machines.known), with_activations=True)
+    on_gpus = {(each.pointer, each.message.rpartition(", or ")[2]) for each in found if " GPU " in each.message}
+    assert on_gpus == {("/roles/worker/device", "set roles.worker.device: cpu.")}

@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from gradstream.api.jobs import Job
-from gradstream.cli.following.follow import _trained
+from gradstream.cli.following.follow import Bar, _trained
 from gradstream.cli.jobs import jobs
 from gradstream.cli.terminal import output
+
+_TITLE = "\x1b]0;owned\x07"
 
 
 def job(status: str = "running", **progress: Any) -> Job:
@@ -86,3 +88,18 @@ def test_the_bar_is_never_full_before_the_end() -> None:
 def test_the_time_left_is_a_range_where_the_speeds_vary(low: float | None, high: float | None, said: str) -> None:
     line = output.progress_line(job(seconds_left=240.0, seconds_left_low=low, seconds_left_high=high))
     assert line.endswith(f"  {said}")
+
+
+@pytest.mark.parametrize(("written", "shown"), [("top[k]", "top[k]"), ("recall[/5]", "recall[/5]"), (_TITLE, "^[]0;owned^G")])
+def test_the_bar_of_a_job_shows_names_of_metrics_as_they_are(
+    written: str, shown: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("FORCE_COLOR", "1"), ("NO_COLOR", "1"), ("COLUMNS", "200")):
+        monkeypatch.setenv(name, value)
+    output.talking.cache_clear()
+    with Bar() as bar:
+        bar.job(job(eval={written: 0.5}))
+    output.talking.cache_clear()
+    err = capsys.readouterr().err
+    assert f"eval/{shown} 0.5" in err
+    assert _TITLE not in err

@@ -49,6 +49,17 @@ def test_tables_and_talk_show_them(capsys: pytest.CaptureFixture[str], monkeypat
     assert "\x1b" not in out
 
 
+@pytest.mark.parametrize("written", ["no entry [weights] in it", "no files under [/data/train]", ":smile:"])
+def test_brackets_in_a_table_are_text(written: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rich would take them for markup: it drops them, or raises."""
+    for name, value in (("FORCE_COLOR", "1"), ("NO_COLOR", "1"), ("COLUMNS", "100")):
+        monkeypatch.setenv(name, value)
+    print_table((written, "reason"), [("job", written)])
+    head, line = capsys.readouterr().out.splitlines()
+    assert written in head
+    assert written in line
+
+
 def test_json_has_the_same_value_without_control_characters(capsys: pytest.CaptureFixture[str]) -> None:
     value = {"message": f"a{CLEAR}\x9b2J\x7f\u202egpj, café"}
     print_json(value)
