@@ -141,6 +141,20 @@ def test_autocast_and_a_backward_twice() -> None:
     torch.testing.assert_close(model(torch.tensor([4])).detach(), expected, rtol=0, atol=2e-3)
 
 
+def test_a_backward_after_a_step_has_its_own_gradient_alone() -> None:
+    model = gnn.Embedding("t", DIM)
+    rows = gnn.TableOptimizer(model, PLAIN)
+    loss = model(torch.tensor([4])).sum()
+    before = model(torch.tensor([4])).detach()
+    for number in (1, 2):
+        loss.backward(retain_graph=True)
+        rows.step()
+        compare(model(torch.tensor([4])).detach(), before - 0.1 * number)
+    loss.backward()
+    rows.zero_grad()
+    assert rows.step() == {}
+
+
 def test_copies_share_rows_and_pickles_leave_them_out() -> None:
     model = gnn.Embedding("t", DIM)
     rows = gnn.TableOptimizer(model, PLAIN)
