@@ -101,6 +101,18 @@ Group = tuple[Path, int, int]
 """File, number of the group of rows in it, rows."""
 
 
+def _check_group(opened: Any, known: Group) -> None:
+    """Raises: InvalidWorkload: the file was written anew since its groups were listed."""
+    file, group, rows = known
+    metadata = opened.metadata
+    now = metadata.row_group(group).num_rows if group < metadata.num_row_groups else 0
+    if now != rows:
+        raise InvalidWorkload(
+            f"{file} was written anew while it was read: its group of rows number {group} had {rows} rows, and now it has {now}; "
+            "leave files as they are, and give new rows a file of their own"
+        )
+
+
 class ParquetTable:
     """Columns of some files, decoded piece by piece."""
 
@@ -140,12 +152,13 @@ class ParquetTable:
         return sum(rows for _, _, rows in self.groups)
 
     def pieces(self, groups: Sequence[Group], start: int) -> Iterator[Any]:
-        """The rows of these groups from number `start`, as (features, label) or features."""
+        """The rows of these groups from number `start`, as (features, label) or features. Raises: InvalidWorkload."""
         for file, group, rows in groups:
             if start >= rows:
                 start -= rows
                 continue
             with self._opened(file) as opened:
+                _check_group(opened, (file, group, rows))
                 for batch in opened.iter_batches(_PIECE, row_groups=[group], columns=self._columns, use_threads=False):
                     kept = batch.slice(start) if start < batch.num_rows else None
                     start = max(0, start - batch.num_rows)

@@ -114,9 +114,10 @@ class EmbeddingBag(TableModule):
         if isinstance(ids, tuple):
             ids, offsets = ids
         elif ids.is_nested:
+            ids = ids.contiguous()  # one of torch.nested.narrow has values between its bags
             ids, offsets = ids.values(), ids.offsets()[:-1]  # type: ignore[attr-defined]
         elif offsets is not None and self.include_last_offset:
-            offsets = offsets[:-1]
+            offsets = self._without_last(ids, offsets)
         bags, count = self._bags(ids, offsets)
         found = self.distinct_ids(ids)
         rows = self.source.rows_for(found, bags, count, ids.device)
@@ -141,6 +142,16 @@ class EmbeddingBag(TableModule):
 
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}, mode={self.mode!r}"
+
+    def _without_last(self, ids: torch.Tensor, offsets: torch.Tensor) -> torch.Tensor:
+        """Raises: InvalidWorkload: the last of the offsets is another number than that of the ids."""
+        if offsets.dim() == 1 and (last := offsets[-1:].tolist()) != [ids.numel()]:
+            end = last[0] if last else "nothing"
+            raise InvalidWorkload(
+                f"EmbeddingBag of table '{self.table}': offsets end with {end}; with include_last_offset they end with the number "
+                f"of ids, {ids.numel()}"
+            )
+        return offsets[:-1]
 
     def _bags(self, ids: torch.Tensor, offsets: torch.Tensor | None) -> tuple[NDArray[np.int64], int]:
         """The bag of each id, and the number of bags."""

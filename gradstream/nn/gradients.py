@@ -73,6 +73,8 @@ class TableForwards:
         return rows
 
     def forget_gradients(self) -> None:
+        for forward in self._forwards.values():
+            forward.gradient = None
         self._forwards.clear()
 
     def merged(self, clicks: NDArray[np.float32] | None, examples: int | None) -> RowGradients | None:
@@ -86,7 +88,10 @@ class TableForwards:
         return [self._one(forward, clicks, examples) for forward in self._forwards.values()]
 
     def _note(self, forward: _Forward, leaf: torch.Tensor) -> None:
-        forward.gradient = leaf.grad
+        """The leaf keeps nothing: another backward after a step would add to it."""
+        assert leaf.grad is not None, "backward has just added to it"
+        forward.gradient = leaf.grad if forward.gradient is None else forward.gradient + leaf.grad
+        leaf.grad = None
         self._forwards[id(forward)] = forward
 
     def _one(self, forward: _Forward, clicks: NDArray[np.float32] | None, examples: int | None) -> RowGradients:

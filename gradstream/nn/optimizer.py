@@ -100,7 +100,11 @@ class TableOptimizer:
     def shrink(self, tables: Collection[str] | None = None) -> dict[str, int]:
         """End a pass: decay scores, evict as `keep` and `most` say. Return how many rows and candidates of each table are gone.
 
-        `tables`: their names; default: all."""
+        `tables`: their names; default: all. Raises: InvalidWorkload: there is no such table."""
+        for name in tables if tables is not None else ():
+            if isinstance(tables, str) or name not in self._tables:
+                there = ", ".join(self._tables)
+                raise InvalidWorkload(f"shrink: {tables!r} are not names of tables; give a list of some of {there}")
         return {name: local.table.shrink() for name, local in self._tables.items() if tables is None or name in tables}
 
     def summary(self) -> dict[str, TableSummary]:

@@ -270,7 +270,7 @@ def _rows_from(table: EmbeddingTable, stored: Mapping[str, torch.Tensor]) -> Row
     loans = table.look_up(keys).loans
     loans["updates"] -= np.maximum(staleness, 0).astype(np.uint32)
     loans["place"][staleness < 0] = -1
-    loans["incarnation"][staleness == _NO_ROW] = 0
+    loans["incarnation"][staleness == _NO_ROW] = loans["updates"][staleness == _NO_ROW] = 0
     loans["incarnation"][staleness == _GONE] = 1  # of no row, since its place is none
     return RowGradients(keys, loans, gradients, occurrences, clicks)
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from gradstream.center.tables.compiling import AHEAD, kernel, prefetch
 from gradstream.center.tables.hashing import BUCKETS, mix
 from gradstream.center.tables.memory import ReservedArray
+from gradstream.errors import Unavailable
 
 SLOT = np.dtype([("key", np.int64), ("place", np.int32)])
 """A place is that of a row, or of a candidate, as `rows` codes it."""
@@ -23,6 +24,8 @@ EMPTY, GONE = 0, -(2**31)
 """Places of a slot without a key, and of one whose key was evicted; those leave when their bucket moves."""
 SMALLEST = 16
 FULL_FROM, FULL_SPREAD = 0.55, 0.30
+_SLOTS_PER_KEY = 8
+"""When buckets have just moved, their regions have some 3 slots for each key. Those that they left are as large together."""
 _SHIFT = np.uint64(54)
 _GOLDEN_RATIO = 0.6180339887498949
 
@@ -84,9 +87,9 @@ def _move(index: Any, bucket: Any, start: Any, size: Any) -> Any:
 
 class BucketIndex:
     def __init__(self, what: str, buckets: range, capacity: int) -> None:
-        """`buckets`: those that are held here. `capacity`: keys there may be."""
-        count = len(buckets)
-        places = 8 * capacity + 2 * SMALLEST * BUCKETS
+        """`buckets`: those that are held here. `capacity`: rows there may be, and as many candidates."""
+        count, self._what = len(buckets), what
+        places = 2 * _SLOTS_PER_KEY * capacity + 2 * SMALLEST * BUCKETS
         self._reserved = ReservedArray(what, SLOT, (places,))
         self._end = count * SMALLEST
         self._gone = np.zeros(count, np.int64)
@@ -105,7 +108,7 @@ class BucketIndex:
         )
 
     def grow(self, bucket: int) -> None:
-        """Make place for more keys in a bucket (counted from the first that is held)."""
+        """Make place for more keys in a bucket (counted from the first that is held). Raises: Unavailable."""
         size, many = int(self.arrays.sizes[bucket]), self._gone[bucket] > self.arrays.used[bucket] / 4
         self._resize(bucket, size if many else 2 * size)
 
@@ -127,6 +130,8 @@ class BucketIndex:
     def _resize(self, bucket: int, size: int) -> None:
         old = int(self.arrays.starts[bucket]), int(self.arrays.sizes[bucket])
         if not self._freed[size]:
+            if self._end + size > len(self.arrays.slots):  # kernels would write behind it
+                raise Unavailable(f"{self._what} is full, as many keys share a bucket; give the table a larger `capacity`")
             self._freed[size].append(self._end)
             self._end += size
         _move(self.arrays, bucket, self._freed[size].pop(), size)

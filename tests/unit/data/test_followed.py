@@ -126,6 +126,19 @@ def test_a_file_that_was_read_stays(tmp_path: Path) -> None:
         one.has(2)
 
 
+@pytest.mark.parametrize(
+    ("rows", "now"), [(5, "group of rows number 0 had 7 rows, and now it has 5"), (8, "number 1 had 3 .* has 1")]
+)
+def test_a_file_that_was_written_anew_is_refused(rows: int, now: str, tmp_path: Path) -> None:
+    """Its stretches are those of the file that was there before, and so are the positions of all workers."""
+    put(tmp_path, "1", 0, 10)
+    of = feed(tmp_path)
+    assert of.has(2)
+    put(tmp_path, "1", 0, rows)
+    with pytest.raises(InvalidWorkload, match=f"1.parquet was written anew while it was read: .*{now}"):
+        users(of)
+
+
 def test_elsewhere_it_is_a_stream_of_what_is_there(tmp_path: Path) -> None:
     put(tmp_path, "1", 0, 10)
     put(tmp_path, "2", 10, 5)

@@ -141,6 +141,20 @@ def test_autocast_and_a_backward_twice() -> None:
     torch.testing.assert_close(model(torch.tensor([4])).detach(), expected, rtol=0, atol=2e-3)
 
 
+def test_a_backward_after_a_step_has_its_own_gradient_alone() -> None:
+    model = gnn.Embedding("t", DIM)
+    rows = gnn.TableOptimizer(model, PLAIN)
+    loss = model(torch.tensor([4])).sum()
+    before = model(torch.tensor([4])).detach()
+    for number in (1, 2):
+        loss.backward(retain_graph=True)
+        rows.step()
+        compare(model(torch.tensor([4])).detach(), before - 0.1 * number)
+    loss.backward()
+    rows.zero_grad()
+    assert rows.step() == {}
+
+
 def test_copies_share_rows_and_pickles_leave_them_out() -> None:
     model = gnn.Embedding("t", DIM)
     rows = gnn.TableOptimizer(model, PLAIN)
@@ -191,6 +205,25 @@ def test_inputs_that_are_refused(inputs: Any, message: str) -> None:
     gnn.TableOptimizer(model)
     with pytest.raises(InvalidWorkload, match=message):
         model(*inputs)
+
+
+@pytest.mark.parametrize(("offsets", "said"), [([0, 1, 2], "end with 2"), ([], "end with nothing"), ([0, 1, 5], "end with 5")])
+def test_a_last_offset_that_is_not_the_number_of_ids_is_refused(offsets: list[int], said: str) -> None:
+    model = gnn.EmbeddingBag("t", 4, "sum", include_last_offset=True)
+    gnn.TableOptimizer(model)
+    with pytest.raises(InvalidWorkload, match=f"{said}; with include_last_offset they end with the number of ids, 4"):
+        model(torch.arange(4), torch.tensor(offsets, dtype=torch.int64))
+
+
+def test_values_between_the_bags_of_a_narrowed_tensor_are_left_out() -> None:
+    model = gnn.EmbeddingBag("t", DIM, "sum")
+    rows = gnn.TableOptimizer(model, PLAIN)
+    starts, lengths = torch.tensor([0, 1]), torch.tensor([2, 1])
+    bags = torch.nested.narrow(torch.arange(8).reshape(2, 4), 1, starts, lengths, layout=torch.jagged)
+    compare(model(bags), model(torch.tensor([0, 1, 5]), torch.tensor([0, 2])))
+    rows.zero_grad()
+    model(bags).sum().backward()
+    assert rows.step()["t"].applied == 3
 
 
 def test_hashed_strings() -> None:

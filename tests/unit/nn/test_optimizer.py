@@ -143,6 +143,14 @@ def test_a_shrink_of_one_table_leaves_the_others() -> None:
     assert {name: table.rows for name, table in rows.summary().items()} == {"a": 0, "b": 2}
 
 
+@pytest.mark.parametrize("wrong", [["usr"], ["user", "usr"], "user_id", "user"])
+def test_a_shrink_of_a_table_that_is_not_there_is_refused(wrong: list[str] | str) -> None:
+    """A text is not taken for the tables whose names lie in it."""
+    rows = gnn.TableOptimizer(gnn.Embedding("user", 1), {"user": {"keep": {"unseen": 1}}})
+    with pytest.raises(InvalidWorkload, match="are not names of tables; give a list of some of user"):
+        rows.shrink(wrong)
+
+
 def test_an_interval_of_shrinks_is_for_jobs() -> None:
     with pytest.raises(InvalidWorkload, match=r"shrink of t is for jobs; remove it, and call rows.shrink\(\)"):
         gnn.TableOptimizer(gnn.Embedding("t", 1), {"t": {"most": 2048, "shrink": "1 epochs"}})

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
@@ -16,6 +17,9 @@ from gradstream.center.tables.hashing import buckets_of
 from gradstream.center.tables.hosted import HostedTables
 from gradstream.center.tables.payload import RowGradients, RowKeys
 from gradstream.center.tables.storage.contents import read_contents
+from gradstream.center.tables.storage.copying import TableCopy, pieces
+from gradstream.center.tables.storage.row_file import StoredRows
+from gradstream.center.tables.storage.starting import put_start
 from gradstream.center.tables.storage.trained import ENTRY, trained_part, trained_tensors
 from gradstream.process.exits import UserError
 from gradstream.process.saving.content import Content
@@ -54,6 +58,11 @@ def push(hosted: Iterable[HostedTables], draw: np.random.Generator) -> None:
             gradients = draw.normal(size=found.values.shape).astype(np.float32)
             ones = np.ones(len(mine), np.int64)
             each.push([({name: RowGradients(mine, found.loans, gradients, ones, draw.random(len(mine), np.float32))}, 1.0)], 1.0)
+
+
+def push_one(hosted: HostedTables, key: int, loans: NDArray[Any]) -> None:
+    gradient, one, none = np.ones((1, 1), np.float32), np.ones(1, np.int64), np.zeros(1, np.float32)
+    hosted.push([({"wide": RowGradients(np.array([key]), loans, gradient, one, none)}, 1.0)], 1.0)
 
 
 def rows(hosted: Iterable[HostedTables], width: int | None = None) -> dict[tuple[str, int], bytes]:
@@ -191,6 +200,24 @@ def test_another_rule_takes_the_weights_and_begins_anew(tmp_path: Path) -> None:
             contents = read_contents(table)
             assert (contents.values[:, table.width :] == 0.5).all()
             assert not contents.updates.any()
+
+
+def test_a_late_gradient_for_a_row_of_the_other_job_reaches_no_later_row() -> None:
+    """The other job made the row in its third pass. This one evicts it, and makes another one there in its own third pass."""
+    spec = job({"name": "sync"}, tables={"default": {"rule": {"name": "sgd", "lr": 1.0}, "keep": {"unseen": 1}}})
+    first, second = (HostedTables(spec, {"wide": 1}, 0) for _ in range(2))
+    first.tables["wide"].time = 2
+    push_one(first, 1, loans=first.tables["wide"].look_up(np.array([1])).loans)
+    piece, _ = pieces(TableCopy(first.tables["wide"], None))
+    put_start(second, StoredRows({"wide": 2}, {"wide": piece}, {"wide": first.tables["wide"].spec}), {"wide": 2})
+    table = second.tables["wide"]
+    late = table.look_up(np.array([1])).loans
+    assert (table.shrink(), table.shrink()) == (0, 1)
+    push_one(second, 2, loans=table.look_up(np.array([2])).loans)
+    before = table.look_up(np.array([2])).values
+    push_one(second, 1, loans=late)
+    assert table.look_up(np.array([2])).values == before
+    assert second.accounts["wide"].missed + second.accounts["wide"].counted == 1
 
 
 def test_trained_rows_are_weights_alone(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """The tables of a job start with the rows of another one, whose rules, settings and number of shards may differ.
 
 Weights stay. So does the state of a rule that is the same in both jobs; another rule begins anew. Shows and clicks are those at the
-end of the other job. Each row counts as seen in the first pass.
+end of the other job. Each row counts as made and seen in the first pass. With the incarnation that it had there, a later row of
+this job could be taken for it.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ def _fitted(table: EmbeddingTable, stored: TableContents, origin: TableSpec | No
         values=_values(table, stored.values, origin, keeps_state=keeps_state),
         updates=stored.updates if keeps_state else np.zeros_like(stored.updates),
         seen=np.zeros_like(stored.seen),
+        incarnations=np.ones_like(stored.incarnations),
         events=_decayed(stored.events, decay, passes),
         waiting=stored.waiting[waits],
         waiting_occurrences=stored.waiting_occurrences[waits],

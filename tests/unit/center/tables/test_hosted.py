@@ -56,17 +56,17 @@ def test_a_round_makes_one_step_per_key_by_the_mean_over_all_examples(gradient: 
 
 
 def test_a_push_that_waits_for_its_round_counts_the_same_after_a_checkpoint() -> None:
-    """Its loans: of a row as it is, of a row two updates behind, of a key without a row."""
+    """Its loans: of a row as it is, of a row two updates behind, of a key without a row, and of one whose row came since."""
     first = hosted({"user": {"rule": {"name": "sgd", "lr": 1.0, "damp": True}, "init": {"uniform": 0.0}}})
     first.push([(gradients(look_up(first, [1, 2]), {1: 1.0, 2: 1.0}), 1.0)], 1.0)
-    waits = gradients(look_up(first, [1, 2, 3]), {1: 1.0, 2: 6.0, 3: 1.0})
+    waits = gradients(look_up(first, [1, 2, 3, 4]), {1: 1.0, 2: 6.0, 3: 1.0, 4: 6.0})
     for _ in range(2):
-        first.push([(gradients(look_up(first, [2]), {2: 1.0}), 1.0)], 1.0)
+        first.push([(gradients(look_up(first, [2, 4]), {2: 1.0, 4: 1.0}), 1.0)], 1.0)
     first.hold(0, waits)
     second = HostedTables.load(job({"name": "sync"}, tables={"user": first.tables["user"].spec}), first.state(), 0)
     for tables in (first, second):
         tables.push([(tables.take_held(0), 1.0)], 1.0)
-    assert values(first, 1, 2, 3) == values(second, 1, 2, 3) == [-2.0, -5.0, -1.0]
+    assert values(first, 1, 2, 3, 4) == values(second, 1, 2, 3, 4) == [-2.0, -5.0, -1.0, -4.0]
     assert first.accounts == second.accounts
 
 

@@ -180,6 +180,26 @@ def test_a_bucket_grows_alone_and_gives_its_region_back() -> None:
     assert sizes[7] == index.SMALLEST
 
 
+def test_an_index_has_slots_for_all_rows_and_as_many_candidates() -> None:
+    """At this capacity nearly all buckets have just moved, so that regions take most."""
+    found = table(capacity=118_000, admit={"count": 2})
+    rows, waiting = np.arange(118_000), np.arange(118_000) + 2**40
+    for keys in (rows, rows, waiting):
+        push(found, found.look_up(keys))
+    slots = found.arrays.buckets
+    assert (found.alive, found.waiting) == (118_000, 118_000)
+    assert (slots.starts + slots.sizes).max() <= len(slots.slots)
+
+
+def test_an_index_refuses_to_grow_beyond_its_slots() -> None:
+    found = index.BucketIndex("the index of table 't'", range(1), capacity=64)
+    slots = found.arrays
+    while slots.starts[0] + 3 * slots.sizes[0] <= len(slots.slots):
+        found.grow(0)
+    with pytest.raises(Unavailable, match="the index of table 't' is full, as many keys share a bucket"):
+        found.grow(0)
+
+
 def test_contents_say_what_changed_behind_a_mark() -> None:
     found = table(admit={"count": 2})
     push(found, found.look_up(np.array([1, 2])))
