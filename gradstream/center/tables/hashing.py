@@ -20,6 +20,8 @@ ADMISSION_DRAW = np.uint64(2**32)
 """Number of the draw that decides an admission. Those below are the first values of the columns."""
 _INCREMENT, _FIRST, _SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _S11, _S27, _S30, _S31, _S40, _S54 = (np.uint64(shift) for shift in (11, 27, 30, 31, 40, 54))
+_MOST_TOSSES = 2.0**62
+"""More than any key has occurrences."""
 _FNV_OFFSET, _FNV_PRIME, _64_BITS = 0xCBF29CE484222325, 0x100000001B3, 2**64 - 1
 
 
@@ -71,7 +73,7 @@ def fill_first_values(stream: Any, keys: Any, reach: Any, values: Any) -> None:
 def occurrences_needed(stream: Any, key: Any, probability: Any) -> Any:
     """The number of the occurrence at which a toss with `probability` first succeeds."""
     u = np.float64(draw(stream, key, ADMISSION_DRAW) >> _S11) * 2.0**-53
-    return 1 + np.int64(math.floor(math.log(1 - u) / math.log(1 - probability)))
+    return 1 + np.int64(min(_MOST_TOSSES, math.log1p(-u) / math.log1p(-probability)))
 
 
 @kernel

@@ -44,6 +44,13 @@ def test_admission_by_count() -> None:
     assert found.look_up(np.array([9])).values[0, 0] == -0.75
 
 
+@pytest.mark.parametrize("probability", [1e-300, 1e-17, 1e-12])
+def test_a_key_with_hardly_any_probability_waits(probability: float) -> None:
+    found = table(admit={"probability": probability})
+    push(found, found.look_up(np.arange(1000)), occurrences=1000)
+    assert (found.alive, found.waiting) == (0, 1000)
+
+
 def test_lookups_leave_every_bit() -> None:
     found = table()
     push(found, found.look_up(np.arange(100)))
