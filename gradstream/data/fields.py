@@ -78,7 +78,7 @@ class StreamFields:
 
     def _y(self, columns: _FieldValues, label: str) -> Tensor:
         if self._label_type == torch.int64:
-            return torch.from_numpy(_int64(columns.values(label, int, "a whole number")))
+            return torch.from_numpy(_int64(columns.values(label, _whole_label, "a whole number of 64 bits")))
         return torch.tensor(columns.values(label, float, "a number"), dtype=torch.float32)
 
     def _matrix(self, columns: _FieldValues) -> Tensor:
@@ -192,12 +192,26 @@ def _as_text(found: FieldValue) -> str:
     return found if isinstance(found, str) else found.decode(errors="replace")
 
 
+def _whole_label(value: FieldValue) -> int:
+    """Raises: ValueError; OverflowError: it has more than 64 bits."""
+    number = int(value)
+    if not -(2**63) <= number < 2**64:
+        raise OverflowError
+    return number
+
+
 def _text(value: FieldValue) -> str:
-    return value if isinstance(value, str) else value.decode()
+    """Raises: ValueError: it has half of a surrogate pair, which is no character."""
+    found = value if isinstance(value, str) else value.decode()
+    found.encode()
+    return found
 
 
 def _text_list(value: bytes) -> list[str]:
-    return _list_of(value, str)
+    """Raises: as `_text`."""
+    found = _list_of(value, str)
+    "".join(found).encode()
+    return found
 
 
 def _whole_list(value: bytes) -> list[int]:

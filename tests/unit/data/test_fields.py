@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import torch
@@ -90,3 +90,32 @@ def test_lists_of_features_are_equally_long_in_all_batches() -> None:
     made.batch(STREAM, entries({"picture": "[1, 2]"}))
     with pytest.raises(InvalidWorkload, match=r"features are 3 wide, and were 2"):
         made.batch(STREAM, entries({"picture": "[1, 2, 3]"}))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"kind": str(2**64)}, r"entry 1-0: 'kind' is '18446744073709551616', which is not a whole number of 64 bits"),
+        ({"query": '["\\ud800"]'}, r"""entry 1-0: 'query' is '\["\\\\ud800"\]', which is not a list, each value text"""),
+    ],
+)
+def test_numbers_that_are_too_long_and_halves_of_characters_are_named(wrong: dict[str, Any], said: str) -> None:
+    """JSON may have half of a surrogate pair, which no text in UTF-8 has."""
+    made, right = fields(label="kind", label_dtype=torch.int64, hashed=["query"]), {"kind": "1", "query": '["a"]'}
+    second = [part if isinstance(part, bytes) else part.encode() for pair in (right | wrong).items() for part in pair]
+    with pytest.raises(InvalidWorkload, match=said):
+        made.batch(STREAM, [*entries(right), StreamEntry(b"1-0", second)])
+
+
+class JsonMessage(NamedTuple):
+    id: bytes
+    fields: dict[str, str]
+
+    def values(self) -> dict[str, str]:
+        return self.fields
+
+
+def test_half_of_a_character_in_a_message_of_json_is_named() -> None:
+    made = StreamFields([], None, torch.float32, [], ["query"], encoded=False)
+    with pytest.raises(InvalidWorkload, match=r"entry 7: 'query' is '\\ud800', which is not text"):
+        made.batch(STREAM, [JsonMessage(b"7", {"query": "\ud800"})])
