@@ -29,7 +29,7 @@ BESIDE = 20 / MEGABYTES
         ({"fsdp": 2, "stages": 2}, 0),
         ({"tensor": 4}, 0),
         ({"tensor": 4}, 8),
-        ({"stages": 2, "tensor": 2}, 0),
+        pytest.param({"stages": 2, "tensor": 2}, 0, marks=pytest.mark.long),
         ({"fsdp": 2, "stages": 2, "tensor": 2}, 0),
     ],
     ids=str,

@@ -98,7 +98,13 @@ class Peaks:
 
 
 @pytest.mark.more
-@pytest.mark.parametrize("strategy", ["local_sgd", "adag", "diloco", "delayed_diloco", "downpour", "easgd", "fedprox", "geo"])
+@pytest.mark.parametrize(
+    "strategy",
+    [
+        *("adag", "diloco", "easgd", "geo"),
+        *(pytest.param(each, marks=pytest.mark.long) for each in ("local_sgd", "delayed_diloco", "downpour", "fedprox")),
+    ],
+)
 def test_vectors_that_a_round_makes_are_what_a_plan_says(tmp_path: Path, strategy: str) -> None:
     """At most, and nearly: of a worker of each kind."""
     (tmp_path / "deep.py").write_text(CODE)
@@ -144,8 +150,9 @@ def test_workers_and_the_evaluator_take_what_a_plan_says(tmp_path: Path) -> None
         assert 0.9 * vectors < taken < 1.1 * vectors + BESIDE, name
 
 
-EVALUATED = {"evaluate": {"every": "4 samples"}}
-"""Evaluations last until centers wait for them: until training has ended, or for 2 seconds where training waits for them."""
+EVALUATED = {"evaluate": {"every": "4 samples"}, "checkpoint": {"every": "1000 samples"}}
+"""Evaluations last until centers wait for them: until training has ended, or for 2 seconds where training waits for them. It also
+waits at a checkpoint, so none falls in between."""
 
 
 @pytest.mark.more
