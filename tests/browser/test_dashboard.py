@@ -109,7 +109,7 @@ def test_the_tour_leads_by_keys_through_four_panels_and_is_offered_once(open_pag
 
 @pytest.mark.more
 @every_look
-@pytest.mark.parametrize("stop", ["time", "ledger"])
+@pytest.mark.parametrize("stop", [pytest.param("time", marks=pytest.mark.long), "ledger"])
 def test_the_tour_looks_well(stop: str, width: int, scheme: str, look_at: OpenPage, ended: Job) -> None:
     page: Page = look_at(f"/jobs/{ended.id}{'' if stop == 'time' else '/staleness'}?tour={stop}", width=width, scheme=scheme)
     expect(page.locator("[data-toured]")).to_be_in_viewport()

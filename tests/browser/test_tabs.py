@@ -29,7 +29,7 @@ def job(client: Client) -> Iterator[Job]:
     client.stop(job.id)
 
 
-@pytest.mark.more
+@pytest.mark.long
 def test_eight_tabs_follow_a_job_and_none_keeps_another_from_asking(open_page: OpenPage, client: Client, job: Job) -> None:
     address = f"/jobs/{job.id}/metrics"
     first = open_page(address)

@@ -60,7 +60,7 @@ def test_random_kills(lab: Lab, tmp_path: Path) -> None:
 
 @pytest.mark.more
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("shape", _shapes("no servers, over gloo", "fsdp", long=("no servers", "groups without servers")))
+@pytest.mark.parametrize("shape", _shapes("no servers, over gloo", long=("fsdp", "no servers", "groups without servers")))
 def test_random_kills_while_the_others_continue(shape: str, lab: Lab, tmp_path: Path) -> None:
     """Which rounds the survivors make depends on the moment of each death, so no bits are compared."""
     fields = {**BSP, **OFTEN, "on_worker_loss": "continue", "args": slow_until(tmp_path / "go"), "roles": _roles(shape)}

@@ -115,7 +115,7 @@ def test_a_job_of_other_servers_starts_with_the_rows_of_one_that_has_ended(lab: 
 @pytest.mark.more
 @pytest.mark.parametrize(
     ("victim", "more"),
-    [("worker-1", {}), ("server-1", {}), ("server-1", {"memory": {"rows": 50}})],
+    [("worker-1", {}), pytest.param("server-1", {}, marks=pytest.mark.long), ("server-1", {"memory": {"rows": 50}})],
     ids=["worker", "server", "server with rows on disk"],
 )
 def test_under_bsp_rows_are_those_of_the_undisturbed_run_bit_for_bit(
