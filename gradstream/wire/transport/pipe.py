@@ -108,8 +108,10 @@ class ResponsePipeWriter:
         self._files += 1
         file = _long_file(self._folder, self._worker, self._shard, self._files)
         try:
-            file.write_bytes(response)
-            os.chmod(file, 0o644)  # workers may run under another account; the folder says who may enter
+            file.unlink(missing_ok=True)
+            with file.open("xb") as opened:  # user code may have put a link there, which is not followed
+                os.fchmod(opened.fileno(), 0o644)  # workers may run under another account; the folder says who may enter
+                opened.write(response)
         except OSError as error:
             raise PlaneLost(f"a response of {len(response):,} bytes to worker {self._worker} cannot be written: {error}") from error
         return str(self._files).encode()
